@@ -1,0 +1,159 @@
+"""The catalog through PyIceberg, without a JVM; nothing here creates or changes anything."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from relayout.config import Config
+from relayout.errors import EnvironmentProblem, MissingError
+from relayout.table.names import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+SQLITE = "jdbc:sqlite:"
+POSTGRESQL = "jdbc:postgresql:"
+
+
+class CatalogReader:
+    """Loads tables of one catalog; an embedded catalog that does not exist yet simply holds no tables."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._catalog: Catalog | None = None
+
+    def load(self, name: TableName) -> Table | None:
+        """The table as it is now, or None when there is none."""
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        if self._config.catalog.type == "hadoop":
+            return _load_hadoop_table(self._config, name)
+        catalog = self._opened()
+        if catalog is None:
+            return None
+        try:
+            return catalog.load_table(name.identifier)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        except FileNotFoundError as error:
+            raise MissingError(
+                f"the catalog points to metadata of {name} that does not exist",
+                where=str(error),
+                next="was the warehouse moved or deleted? restore it, or drop the table's entry from the catalog",
+            ) from error
+
+    def table_names(self, namespace: str) -> list[str]:
+        """Names of all tables in the namespace, sorted."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        if self._config.catalog.type == "hadoop":
+            root = Path(self._config.warehouse) / namespace
+            return sorted(path.name for path in root.glob("*") if (path / "metadata").is_dir())
+        catalog = self._opened()
+        if catalog is None:
+            return []
+        try:
+            return sorted(identifier[-1] for identifier in catalog.list_tables(tuple(namespace.split("."))))
+        except NoSuchNamespaceError:
+            return []
+
+    def _opened(self) -> Catalog | None:
+        if self._catalog is None and not embedded_catalog_is_missing(self._config):
+            self._catalog = _open(self._config)
+        return self._catalog
+
+
+def embedded_catalog_file(config: Config) -> Path | None:
+    """The SQLite file of the embedded catalog, or None for a catalog that is a server or a folder."""
+    uri = config.catalog.uri
+    if config.catalog.type != "jdbc" or not uri.startswith(SQLITE):
+        return None
+    path = uri.removeprefix(SQLITE).removeprefix("file:").split("?")[0]
+    return Path(config.base_dir) / path
+
+
+def embedded_catalog_is_missing(config: Config) -> bool:
+    """Whether the embedded catalog holds no tables because nobody has made it yet."""
+    file = embedded_catalog_file(config)
+    if file is None:
+        return False
+    if not file.exists() or file.stat().st_size == 0:
+        return True
+    try:
+        with sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True) as connection:
+            found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise EnvironmentProblem(
+            f"the catalog cannot be read: {error}",
+            where=str(file),
+            next="restore this file from a backup; the tables' own metadata is not affected",
+        ) from error
+    return found is None
+
+
+def _open(config: Config) -> Catalog:
+    properties = {"warehouse": config.warehouse, **config.catalog.properties}
+    try:
+        match config.catalog.type:
+            case "jdbc":
+                from pyiceberg.catalog.sql import SqlCatalog
+
+                properties |= {"uri": _database_uri(config), "init_catalog_tables": "false"}
+                return SqlCatalog(config.catalog.name, **properties)
+            case kind:
+                from pyiceberg.catalog import load_catalog
+
+                if config.catalog.uri:
+                    properties["uri"] = config.catalog.uri
+                return load_catalog(config.catalog.name, **{**properties, "type": kind})
+    except Exception as error:
+        raise EnvironmentProblem(
+            f"the {config.catalog.type} catalog cannot be opened: {str(error).splitlines()[0]}",
+            where=f"catalog {config.catalog.name!r} of {config.file}",
+            next="check catalog.uri and its credentials, and that the server runs; `relayout doctor` tests it",
+        ) from error
+
+
+def _database_uri(config: Config) -> str:
+    """The address of the catalog's database as SQLAlchemy writes it."""
+    file = embedded_catalog_file(config)
+    if file is not None:
+        return f"sqlite:///{file}"
+    uri = config.catalog.uri
+    if not uri.startswith(POSTGRESQL):
+        return uri.removeprefix("jdbc:")
+    parts = urlsplit(uri.removeprefix("jdbc:"))
+    options = dict(parse_qsl(parts.query))
+    user = options.pop("user", config.catalog.properties.get("jdbc.user", ""))
+    password = options.pop("password", config.catalog.properties.get("jdbc.password", ""))
+    login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
+    return f"postgresql+psycopg://{login}{parts.netloc}{parts.path}"
+
+
+def _load_hadoop_table(config: Config, name: TableName) -> Table | None:
+    """The newest metadata file of a table in a folder catalog: what the version hint says, or what follows it."""
+    from pyiceberg.io import load_file_io
+    from pyiceberg.table import StaticTable
+
+    location = "/".join([config.warehouse.rstrip("/"), *name.identifier])
+    io = load_file_io(dict(config.catalog.properties), location)
+    hint = io.new_input(f"{location}/metadata/version-hint.text")
+    if not hint.exists():
+        return None
+    with hint.open() as content:
+        version = int(content.read())
+    newest = None
+    while True:
+        found = [
+            path
+            for path in (f"{location}/metadata/v{version}{end}" for end in (".metadata.json", ".gz.metadata.json"))
+            if io.new_input(path).exists()
+        ]
+        if not found:
+            break
+        newest, version = found[0], version + 1
+    return None if newest is None else StaticTable.from_metadata(newest, dict(config.catalog.properties))

@@ -1,0 +1,67 @@
+"""Batches whose rows somebody other than an ingestion changed: DML, a sink, another engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from relayout.ledger.records import BATCHES
+from relayout.read.live_files import may_hold
+from relayout.table.batches import BatchKey
+from relayout.table.facts import Snapshot
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+
+def edited_batches(
+    table: Table, ancestry: Sequence[Snapshot], since: Mapping[BatchKey, int | None], counted: frozenset[int]
+) -> dict[BatchKey, int]:
+    """Batches that foreign snapshots touched after their stamp, with the id of one such snapshot.
+
+    `since` holds each batch's stamp, None for one that was never loaded. A snapshot that only replaces files changes
+    no row. Where history before a stamp was expired, rows that no known snapshot accounts for count as edits too.
+    """
+    edited: dict[BatchKey, int] = {}
+    position = {snapshot.snapshot_id: number for number, snapshot in enumerate(ancestry)}
+    for number, snapshot in enumerate(ancestry):
+        if snapshot.operation == "replace" or BATCHES in snapshot.summary:
+            continue
+        after = [
+            key
+            for key, stamp in since.items()
+            if key not in edited and (stamp is None or number < position.get(stamp, len(ancestry)))
+        ]
+        if not after:
+            continue
+        for file in _changed_files(table, snapshot.snapshot_id):
+            edited |= {key: snapshot.snapshot_id for key in after if key not in edited and may_hold(table, file, key)}
+    forgotten = {
+        key
+        for key, stamp in since.items()
+        if key not in edited and stamp not in position and ancestry and ancestry[-1].parent_id is not None
+    }
+    if forgotten:
+        known = counted | {snapshot.snapshot_id for snapshot in ancestry}
+        for snapshot_id, file in _live_entries(table):
+            if snapshot_id not in known:
+                edited |= {key: snapshot_id for key in forgotten if key not in edited and may_hold(table, file, key)}
+    return edited
+
+
+def _changed_files(table: Table, snapshot_id: int) -> Iterable[DataFile]:
+    """Files that one snapshot added or deleted, delete files included."""
+    snapshot = table.metadata.snapshot_by_id(snapshot_id)
+    for manifest in snapshot.manifests(table.io) if snapshot else ():
+        if manifest.added_snapshot_id == snapshot_id:
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+                if entry.snapshot_id == snapshot_id and entry.status.value in (1, 2):
+                    yield entry.data_file
+
+
+def _live_entries(table: Table) -> Iterable[tuple[int, DataFile]]:
+    snapshot = table.current_snapshot()
+    for manifest in snapshot.manifests(table.io) if snapshot else ():
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            yield entry.snapshot_id or 0, entry.data_file

@@ -1,0 +1,168 @@
+"""Which live files hold rows of a batch: all of a file, some of it, or perhaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from relayout.table.batches import BatchKey, Scalar
+from relayout.table.types import plain, text_of
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file in the JSON form of ContentFileParser and the delete files that apply to it."""
+
+    content: Mapping[str, Any]
+    deletes: tuple[Mapping[str, Any], ...]
+
+    @property
+    def path(self) -> str:
+        return str(self.content["file-path"])
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """Files whose rows all belong to the batches, and files that may hold other rows too."""
+
+    whole: tuple[LiveFile, ...]
+    mixed: tuple[LiveFile, ...]
+
+
+def files_of_batches(table: Table, keys: Sequence[BatchKey]) -> BatchFiles:
+    """Live files of the current snapshot that may hold rows of these batches."""
+    if table.current_snapshot() is None or not keys:
+        return BatchFiles((), ())
+    whole: list[LiveFile] = []
+    mixed: list[LiveFile] = []
+    for task in table.scan(row_filter=batch_filter(table, keys)).plan_files():
+        deletes = tuple(content_json(table, delete) for delete in task.delete_files)
+        live = LiveFile(content_json(table, task.file), deletes)
+        everything = any(not key.items or holds_only(table, task.file, key) for key in keys)
+        (whole if everything else mixed).append(live)
+    return BatchFiles(tuple(whole), tuple(mixed))
+
+
+def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
+    """The rows of these batches as a PyIceberg expression."""
+    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, EqualTo, IsNull, Or
+
+    schema = table.schema()
+    combined: BooleanExpression = AlwaysFalse()
+    for key in keys:
+        rows: BooleanExpression = AlwaysTrue()
+        for name, value in key.items:
+            kind = schema.find_field(name).field_type
+            test = IsNull(name) if value is None else EqualTo(name, _literal(value, text_of(kind)))
+            rows = And(rows, test)
+        combined = Or(combined, rows)
+    return combined
+
+
+def _literal(value: Scalar, kind: str) -> Any:
+    return str(value) if kind.startswith("decimal") else value
+
+
+def holds_only(table: Table, file: DataFile, key: BatchKey) -> bool:
+    """Whether every row of the file belongs to the batch, by its partition or by exact bounds."""
+    return all(_has_one_value(table, file, name, value) for name, value in key.items)
+
+
+def _has_one_value(table: Table, file: DataFile, name: str, value: Scalar) -> bool:
+    column = table.schema().find_field(name)
+    kind = text_of(column.field_type)
+    spec = table.specs()[file.spec_id]
+    for position, field in enumerate(spec.fields):
+        if field.source_id == column.field_id and str(field.transform) == "identity":
+            return _plain_partition(file.partition[position], kind) == value
+    return _bounds_say(file, column.field_id, kind, value)
+
+
+def _bounds_say(file: DataFile, field_id: int, kind: str, value: Scalar) -> bool:
+    nulls = (file.null_value_counts or {}).get(field_id)
+    if value is None:
+        return nulls is not None and nulls == file.record_count
+    lower, upper = (file.lower_bounds or {}).get(field_id), (file.upper_bounds or {}).get(field_id)
+    if nulls != 0 or lower is None or lower != upper:
+        return False
+    if kind in ("float", "double"):
+        # Bounds leave NaN out, so they cannot say that nothing else is there.
+        return False
+    return _decoded(lower, kind) == value
+
+
+def _decoded(raw: bytes, kind: str) -> Scalar:
+    if kind in ("int", "long"):
+        return int.from_bytes(raw, "little", signed=True)
+    from pyiceberg.conversions import from_bytes
+
+    from relayout.table.types import iceberg_type
+
+    return plain(from_bytes(iceberg_type(kind), raw), kind)
+
+
+def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
+    """Whether the file may hold rows of the batch; false only where its partition or bounds rule that out."""
+    for name, value in key.items:
+        column = table.schema().find_field(name)
+        kind = text_of(column.field_type)
+        spec = table.specs()[file.spec_id]
+        for position, field in enumerate(spec.fields):
+            identity = field.source_id == column.field_id and str(field.transform) == "identity"
+            if identity and _plain_partition(file.partition[position], kind) != value:
+                return False
+        if file.content.value == 0 and _bounds_exclude(file, column.field_id, kind, value):
+            return False
+    return True
+
+
+def _bounds_exclude(file: DataFile, field_id: int, kind: str, value: Scalar) -> bool:
+    if kind not in ("int", "long") or not isinstance(value, int):
+        return False
+    lower, upper = (file.lower_bounds or {}).get(field_id), (file.upper_bounds or {}).get(field_id)
+    if lower is None or upper is None:
+        return False
+    low, high = _decoded(lower, kind), _decoded(upper, kind)
+    return isinstance(low, int) and isinstance(high, int) and not low <= value <= high
+
+
+def _plain_partition(value: Any, kind: str) -> Scalar:
+    if value is not None and kind == "date" and isinstance(value, int):
+        return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+    return plain(value, kind)
+
+
+def content_json(table: Table, file: DataFile) -> dict[str, Any]:
+    """A file of a manifest in the JSON form of ContentFileParser, as far as a removal needs it."""
+    spec = table.specs()[file.spec_id]
+    schema = table.schema()
+    values = []
+    for position, result in enumerate(spec.partition_type(schema).fields):
+        values.append(_json_partition(file.partition[position], text_of(result.field_type)))
+    described: dict[str, Any] = {
+        "spec-id": file.spec_id,
+        "content": {0: "data", 1: "position-deletes", 2: "equality-deletes"}[file.content.value],
+        "file-path": file.file_path,
+        "file-format": str(file.file_format.value).lower(),
+        "partition": values,
+        "file-size-in-bytes": file.file_size_in_bytes,
+        "record-count": file.record_count,
+    }
+    for name in ("content_offset", "content_size_in_bytes", "referenced_data_file"):
+        if (extra := getattr(file, name, None)) is not None:
+            described[name.replace("_", "-")] = extra
+    if file.content.value == 2 and file.equality_ids:
+        described["equality-ids"] = list(file.equality_ids)
+    return described
+
+
+def _json_partition(value: Any, kind: str) -> Scalar:
+    told = _plain_partition(value, kind)
+    return told.replace(" ", "T") if isinstance(told, str) and kind.startswith("timestamp") else told
