@@ -1,0 +1,126 @@
+"""Layout advice: what the declared layout will look like, against the sizes that are known to work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from relayout.table.batches import BatchKey
+from relayout.table.layouts import Layout
+from relayout.table.sources import SourceFile
+
+MOST_FILES = 10_000
+SMALLEST_AVERAGE_BYTES = 100_000_000
+MOST_VALUES_PER_LEVEL = 1_000
+DEEPEST = 4
+LARGEST_BATCH_BYTES = 1_000_000_000
+LARGEST_BATCH_FILES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What laying a few source rows out showed; `tuples` counts distinct partition tuples among `rows`."""
+
+    rows: int
+    source_bytes: int
+    data_bytes: int
+    tuples: int
+    values_per_level: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the table will look like once all its batches are loaded."""
+
+    files: int
+    size_bytes: int
+    rows: int | None
+    depth: int
+    values_per_level: tuple[tuple[str, int], ...]
+
+    @property
+    def average_bytes(self) -> int:
+        return self.size_bytes // self.files if self.files else 0
+
+
+def forecast(
+    layout: Layout,
+    batches: Mapping[BatchKey, Sequence[SourceFile]],
+    sample: Sample | None,
+    target_file_bytes: int,
+) -> Forecast:
+    """Predict files and bytes of the whole table from the listing and one sampled source file."""
+    source_bytes = sum({file.path: file.size_bytes for files in batches.values() for file in files}.values())
+    if sample is None or not sample.source_bytes or not sample.rows:
+        return Forecast(len(batches), source_bytes, None, len(layout.partition), ())
+    per_byte = sample.data_bytes / sample.source_bytes
+    size = int(source_bytes * per_byte)
+    rows = int(source_bytes / sample.source_bytes * sample.rows)
+    fan_out = max(1, sample.tuples)
+    files = sum(
+        max(fan_out, math.ceil(sum(file.size_bytes for file in members) * per_byte / target_file_bytes))
+        for members in batches.values()
+    )
+    levels = []
+    for column, seen in sample.values_per_level:
+        named = {value for key in batches for name, value in key.items if name == column}
+        levels.append((column, max(seen, len(named))))
+    return Forecast(files, size, rows, len(layout.partition), tuple(levels))
+
+
+def layout_advice(layout: Layout, predicted: Forecast) -> tuple[str, ...]:
+    """Warnings with their remedy; empty when the layout is within all targets."""
+    found = []
+    if predicted.files > MOST_FILES:
+        found.append(
+            f"about {predicted.files:,} files, the target is under {MOST_FILES:,}: "
+            "partition by fewer or coarser columns, and move the rest into `sort`"
+        )
+    if predicted.files > 1 and 0 < predicted.average_bytes < SMALLEST_AVERAGE_BYTES:
+        found.append(
+            f"files of about {_size(predicted.average_bytes)}, the target is over 100 MB: "
+            "partition by fewer or coarser columns, or compact after loading"
+        )
+    if predicted.depth > DEEPEST:
+        names = ", ".join(field.column for field in layout.partition[DEEPEST:])
+        found.append(
+            f"{predicted.depth} partition levels, the target is 2 to {DEEPEST}: keep {names} as plain columns, "
+            "they are read from the path either way"
+        )
+    for column, values in predicted.values_per_level:
+        if values > MOST_VALUES_PER_LEVEL:
+            found.append(
+                f"{column} has {values:,} or more values, the target is under {MOST_VALUES_PER_LEVEL:,} per level: "
+                f"use `transform: bucket[16]` on it, or put it into `sort`"
+            )
+    single = [column for column, values in predicted.values_per_level if values == 1 and predicted.depth > 1]
+    if single:
+        found.append(
+            f"{', '.join(single)} {'has' if len(single) == 1 else 'have'} one value in what was sampled: "
+            "such columns belong into the file, not into the path"
+        )
+    return tuple(found)
+
+
+def batch_warnings(
+    key: BatchKey, files: Sequence[SourceFile], batch_columns: Sequence[str], finer: Iterable[str]
+) -> tuple[str, ...]:
+    """Warnings for a batch that is larger than one step should be; it is split before it runs."""
+    size = sum(file.size_bytes for file in files)
+    named = [column for column in finer if column not in batch_columns]
+    remedy = "Consider finer batch_partition_columns"
+    remedy += f" (add {', '.join(named[:3])})." if named else "."
+    if size > LARGEST_BATCH_BYTES:
+        return (f"Batch {key} estimated at {_size(size)}, threshold is 1 GB. {remedy}",)
+    if len(files) > LARGEST_BATCH_FILES:
+        return (f"Batch {key} has {len(files):,} files, threshold is {LARGEST_BATCH_FILES:,}. {remedy}",)
+    return ()
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -1,0 +1,245 @@
+"""The ingestion plan: what each batch needs and why, as one frozen value that round-trips through JSON.
+
+The plan names every batch with a fingerprint of its sources instead of carrying hundreds of thousands of paths. To
+apply a stored plan the world is looked at again: what comes out must be the same plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from relayout.errors import UsageError
+from relayout.ingest.advice import Forecast
+from relayout.table.batches import BatchKey
+
+PLAN_SCHEMA = 1
+
+
+class Reason(StrEnum):
+    """Why a batch is in the plan."""
+
+    NEW = "new"
+    SOURCE_CHANGED = "source changed"
+    SOURCE_REMOVED = "source removed"
+    SCHEMA_CHANGED = "schema changed"
+    LAYOUT_CHANGED = "layout changed"
+    INVALIDATED = "invalidated"
+    FAILED_BEFORE = "failed before"
+
+
+class Action(StrEnum):
+    """What happens to the batch's rows: replaced from sources, rewritten from the table, or taken out."""
+
+    LOAD = "load"
+    REWRITE = "rewrite"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """One batch; `blocked` says why it cannot run, `needs` names the flag without which it is left alone."""
+
+    key: BatchKey
+    action: Action
+    reason: Reason
+    files: int
+    size_bytes: int
+    rows_estimate: int | None
+    fingerprint: str
+    schema_hash: str
+    changes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    parts: int = 1
+    blocked: str = ""
+    needs: str = ""
+
+    @property
+    def runs(self) -> bool:
+        return not self.blocked and not self.needs
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "key": dict(self.key.items)}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> PlannedBatch:
+        return cls(
+            **{
+                **told,
+                "key": BatchKey(tuple(told["key"].items())),
+                "action": Action(told["action"]),
+                "reason": Reason(told["reason"]),
+                "changes": tuple(told["changes"]),
+                "warnings": tuple(told["warnings"]),
+            }
+        )
+
+
+class Change(StrEnum):
+    """What must happen to the table itself before its batches run."""
+
+    NONE = "none"
+    CREATE = "create"
+    EVOLVE = "evolve"
+    RELAYOUT = "change layout"
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What one declared table needs.
+
+    `schema` is the whole wanted schema as (name, type) pairs; `engine` is `kernel` or `spark` with the reason why.
+    """
+
+    table: str
+    layout: str
+    layout_before: str
+    change: Change
+    schema: tuple[tuple[str, str], ...]
+    schema_changes: tuple[str, ...]
+    base_snapshot_id: int | None
+    engine: str
+    engine_reason: str
+    batches: tuple[PlannedBatch, ...]
+    done: int
+    kept_without_source: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    bad_files: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    forecast: Forecast | None = None
+    problem: str = ""
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.batches) or self.change is not Change.NONE or bool(self.problem)
+
+    def to_json(self) -> dict[str, Any]:
+        plain = asdict(self)
+        plain["batches"] = [batch.to_json() for batch in self.batches]
+        plain["schema"] = [{"name": name, "type": kind} for name, kind in self.schema]
+        plain["bad_files"] = [{"path": path, "reason": reason} for path, reason in self.bad_files]
+        if self.forecast is not None:
+            plain["forecast"]["average_bytes"] = self.forecast.average_bytes
+            plain["forecast"]["values_per_level"] = dict(self.forecast.values_per_level)
+        plain["cost"] = {
+            "batches": len(self.batches),
+            "files": sum(batch.files for batch in self.batches),
+            "bytes": sum(batch.size_bytes for batch in self.batches),
+        }
+        return plain
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> TablePlan:
+        values = {name: value for name, value in told.items() if name != "cost"}
+        values["change"] = Change(told["change"])
+        values["batches"] = tuple(PlannedBatch.from_json(batch) for batch in told["batches"])
+        values["schema"] = tuple((column["name"], column["type"]) for column in told["schema"])
+        values["bad_files"] = tuple((file["path"], file["reason"]) for file in told["bad_files"])
+        for name in ("schema_changes", "kept_without_source", "gaps", "notes", "advice"):
+            values[name] = tuple(told[name])
+        if told["forecast"] is not None:
+            predicted = {name: value for name, value in told["forecast"].items() if name != "average_bytes"}
+            predicted["values_per_level"] = tuple(predicted["values_per_level"].items())
+            values["forecast"] = Forecast(**predicted)
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A table that relayout made and that is no longer declared; it goes only with `--prune`."""
+
+    table: str
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPlan:
+    """Everything `apply` would do, in order."""
+
+    tables: tuple[TablePlan, ...]
+    drops: tuple[Drop, ...] = ()
+    plan_id: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.plan_id:
+            object.__setattr__(self, "plan_id", self._digest())
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.drops) or any(table.has_work for table in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": PLAN_SCHEMA, "kind": "ingest-plan", "plan_id": self.plan_id, **self._content()}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> IngestPlan:
+        """The plan in a document; one that was altered, or is of another kind, is refused."""
+        if not isinstance(told, Mapping) or told.get("kind") != "ingest-plan" or told.get("schema") != PLAN_SCHEMA:
+            raise UsageError(
+                "this is not a plan that this version understands", next="write one with `relayout plan -o plan.json`"
+            )
+        try:
+            plan = cls(
+                tuple(TablePlan.from_json(table) for table in told["tables"]),
+                tuple(Drop(**drop) for drop in told["drops"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"the plan is damaged: {error!r}", next="write it again with `relayout plan -o`") from error
+        if plan.plan_id != told.get("plan_id"):
+            raise UsageError(
+                "the plan was altered: its content does not match its plan_id",
+                next="write it again with `relayout plan -o`",
+            )
+        return plan
+
+    def _content(self) -> dict[str, Any]:
+        tables = [table.to_json() for table in self.tables]
+        return {
+            "has_work": self.has_work,
+            "tables": tables,
+            "drops": [asdict(drop) for drop in self.drops],
+            "cost": {name: sum(table["cost"][name] for table in tables) for name in ("batches", "files", "bytes")},
+        }
+
+    def _digest(self) -> str:
+        canonical = json.dumps(self._content(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def what_moved(planned: IngestPlan, present: IngestPlan) -> tuple[str, ...]:
+    """What differs between a stored plan and the world in a way that matters; empty when it may run."""
+    moved: list[str] = []
+    then = {table.table: table for table in planned.tables}
+    now = {table.table: table for table in present.tables}
+    for name in sorted(then.keys() | now.keys()):
+        if name not in now or name not in then:
+            moved.append(f"table {name} is {'new' if name in now else 'gone'} in the configuration")
+            continue
+        moved += [f"{name}: {difference}" for difference in _differences(then[name], now[name])]
+    if planned.drops != present.drops:
+        moved.append("the tables that are no longer declared are others now")
+    return tuple(moved)
+
+
+def _differences(then: TablePlan, now: TablePlan) -> list[str]:
+    found = []
+    if (then.change, then.schema, then.layout) != (now.change, now.schema, now.layout):
+        found.append("its schema or layout changed")
+    planned = {batch.key: batch for batch in then.batches}
+    present = {batch.key: batch for batch in now.batches}
+    for key in sorted(planned.keys() | present.keys(), key=lambda key: key.sort_key()):
+        old, new = planned.get(key), present.get(key)
+        if old is None and new is not None:
+            found.append(f"batch {key} has become pending ({new.reason})")
+        elif new is None:
+            found.append(f"batch {key} is no longer pending")
+        elif old is not None and old.fingerprint != new.fingerprint:
+            found.append(f"batch {key}: its source files changed ({old.files} then, {new.files} now)")
+        elif old is not None and (old.action, old.schema_hash, old.runs) != (new.action, new.schema_hash, new.runs):
+            found.append(f"batch {key}: {old.action} then, {new.action} now ({new.blocked or new.needs or new.reason})")
+    return found

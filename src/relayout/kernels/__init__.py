@@ -1,0 +1,1 @@
+"""What runs inside Spark tasks: whole files in, laid out files out; no session, no table, no commit."""

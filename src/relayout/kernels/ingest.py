@@ -1,0 +1,277 @@
+"""Source files to data files inside one Spark task: read typed, lay out, describe; memory bounded, disk for the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relayout.kernels.write import OutputFile, Target, write_rows
+from relayout.table.batches import BatchKey, Scalar
+from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, SESSION_SETTINGS, read_clause
+from relayout.table.names import quote_duckdb
+from relayout.table.sources import SourceFile
+from relayout.table.types import duckdb_type, sql_literal
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+ENGINE_SHARE_OF_MEMORY = 0.7
+"""What DuckDB may plan with; the rest is Python, Arrow and buffers that it does not count."""
+
+ROWS_PER_ARROW_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """One source file of a task with the typed values that its path tells."""
+
+    source: SourceFile
+    format: str
+    values: tuple[tuple[str, Scalar], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestTask:
+    """Everything one task needs.
+
+    `read_columns` are the source's columns in their types; `literals` are constant columns as DuckDB text;
+    `constants` are batch values that hold for all rows; `wanted` limits rows to these batches where a file holds more.
+    """
+
+    number: int
+    files: tuple[TaskFile, ...]
+    read_columns: tuple[tuple[str, str], ...]
+    literals: tuple[tuple[str, str], ...]
+    constants: Mapping[str, Scalar]
+    wanted: tuple[BatchKey, ...]
+    target: Target
+    memory_bytes: int
+
+
+class SourceMoved(Exception):
+    """A source file is not the one that was planned with."""
+
+
+def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The whole journey of pickled tasks; one JSON document per task, failures included."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for packed in batch.column(0).to_pylist():
+            result = run_task(pickle.loads(packed))
+            yield pa.RecordBatch.from_pydict({"result": [json.dumps(result)]})
+
+
+def run_task(task: IngestTask) -> dict[str, Any]:
+    """Outputs and source hashes of one task, or the reason why it failed."""
+    try:
+        with _Workbench(task) as bench:
+            hashes = bench.checked_sources()
+            outputs = bench.write()
+            bench.check_sources_again()
+        return {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
+    except Exception as error:
+        # The reason travels as a value, so that one bad batch does not end the job that carries the others.
+        return {"task": task.number, "error": failure_text(error), "moved": isinstance(error, SourceMoved)}
+
+
+def read_rows(tasks: Mapping[int, IngestTask]) -> Any:
+    """A mapInArrow function that gives each partition the source rows of its task, for Spark to go on with."""
+
+    def read(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _Workbench(tasks[_partition_id()]) as bench:
+            bench.checked_sources()
+            yield from bench.rows()
+            bench.check_sources_again()
+
+    return read
+
+
+def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
+    """A mapInArrow function that lays out the rows Spark computed, one task per partition."""
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        task = tasks[_partition_id()]
+        walk = iter(batches)
+        first = next(walk, None)
+        outputs: list[OutputFile] = []
+        if first is not None:
+            with _Workbench(task) as bench:
+                outputs = bench.write_arrow(first, walk)
+        with _Workbench(task) as bench:
+            hashes = bench.checked_sources()
+        result = {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
+        yield pa.RecordBatch.from_pydict({"result": [json.dumps(result)]})
+
+    return write
+
+
+def failure_text(error: BaseException) -> str:
+    """The first line says it; DuckDB adds hints about its own options that mean nothing to our users."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def _plain(output: OutputFile) -> dict[str, Any]:
+    return {"batch": output.batch.to_json(), "content": output.content}
+
+
+def _partition_id() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("this runs only inside a Spark task")
+    return context.partitionId()
+
+
+class _Workbench:
+    """A connection, a scratch folder and local copies of the task's files, all gone at the end."""
+
+    def __init__(self, task: IngestTask) -> None:
+        self.task = task
+        self.exact_numbers = False
+
+    def __enter__(self) -> _Workbench:
+        import duckdb
+
+        scratch = self.task.target.scratch or tempfile.gettempdir()
+        self.folder = Path(scratch) / f"task-{uuid.uuid4().hex}"
+        self.folder.mkdir(parents=True)
+        self.target = replace(self.task.target, scratch=str(self.folder))
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        memory = int(self.task.memory_bytes * ENGINE_SHARE_OF_MEMORY)
+        for setting in (
+            "SET threads = 1",
+            f"SET memory_limit = '{memory}B'",
+            f"SET temp_directory = {_text(str(self.folder / 'spill'))}",
+            f"SET preserve_insertion_order = {'true' if self.target.order_by else 'false'}",
+            "SET enable_progress_bar = false",
+            *SESSION_SETTINGS,
+        ):
+            self.connection.execute(setting)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def checked_sources(self) -> dict[str, str]:
+        """Content hashes by path; every file must still be the one that was listed."""
+        from relayout.read.local_files import content_hash
+
+        self.local = self._local_paths()
+        self._check_unmoved()
+        return {
+            file.source.path: content_hash(local) for file, local in zip(self.task.files, self.local, strict=True)
+        }
+
+    def check_sources_again(self) -> None:
+        self._check_unmoved()
+
+    def _local_paths(self) -> list[str]:
+        remote = [file for file in self.task.files if file.source.path.startswith("s3://")]
+        if not remote:
+            return [file.source.path for file in self.task.files]
+        from relayout.read.objects import ObjectStore
+
+        store = ObjectStore.from_properties(self.target.store)
+        fetched = []
+        for number, file in enumerate(self.task.files):
+            name = file.source.path.rsplit("/", 1)[-1][-100:]
+            place = self.folder / "fetched" / f"{number}" / (name or "object")
+            place.parent.mkdir(parents=True)
+            store.fetch(file.source.path, str(place))
+            fetched.append(str(place))
+        return fetched
+
+    def _check_unmoved(self) -> None:
+        for file in self.task.files:
+            source = file.source
+            if source.path.startswith("s3://"):
+                continue
+            try:
+                facts = os.stat(source.path)
+            except FileNotFoundError:
+                raise SourceMoved(f"{source.path} is gone since it was listed") from None
+            seen = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+            if seen != (source.size_bytes, source.modified_ns, source.changed_ns):
+                raise SourceMoved(f"{source.path} changed since it was listed")
+
+    @property
+    def relation(self) -> str:
+        """All rows of the task as a FROM item in the source's columns and the constant ones."""
+        from relayout.read.local_files import described
+
+        files = [
+            described(local, file.format, file.values) for file, local in zip(self.task.files, self.local, strict=True)
+        ]
+        source = read_clause(files, self.task.read_columns, exact_numbers=self.exact_numbers)
+        extra = "".join(f", {text} AS {quote_duckdb(name)}" for name, text in self.task.literals)
+        replaced = [quote_duckdb(name) for name, _ in self.task.literals if self._reads(name)]
+        hidden = f" EXCLUDE ({', '.join(replaced)})" if replaced else ""
+        return f"(SELECT *{hidden}{extra} FROM {source} AS source{self._only_wanted('source')})"
+
+    def _reads(self, name: str) -> bool:
+        return any(column == name for column, _ in self.task.read_columns)
+
+    def _only_wanted(self, alias: str) -> str:
+        open_columns = [(name, kind) for name, kind in self.target.batch_columns if name not in self.task.constants]
+        if not open_columns:
+            return ""
+        rows = ", ".join(
+            "(" + ", ".join(sql_literal(dict(key.items)[name], kind, "duckdb") for name, kind in open_columns) + ")"
+            for key in self.task.wanted
+        )
+        names = [f"w{index}" for index in range(len(open_columns))]
+        match = " AND ".join(
+            f"wanted.{short} IS NOT DISTINCT FROM CAST({alias}.{quote_duckdb(name)} AS {duckdb_type(kind)})"
+            for short, (name, kind) in zip(names, open_columns, strict=True)
+        )
+        return f" WHERE EXISTS (SELECT 1 FROM (VALUES {rows}) AS wanted({', '.join(names)}) WHERE {match})"
+
+    def write(self) -> list[OutputFile]:
+        """Read and lay out at once; numbers are read in the fast way unless that would lose digits."""
+        try:
+            return write_rows(self.connection, self.relation, self.target, self.task.constants)
+        except Exception as error:
+            if self.exact_numbers or NEEDS_EXACT_NUMBERS not in str(error):
+                raise
+            self.exact_numbers = True
+            return write_rows(self.connection, self.relation, self.target, self.task.constants)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Source rows as Arrow, exact from the start because rows that are out cannot be taken back."""
+        self.exact_numbers = True
+        yield from self.connection.sql(f"SELECT * FROM {self.relation}").to_arrow_reader(ROWS_PER_ARROW_BATCH)
+
+    def write_arrow(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> list[OutputFile]:
+        import pyarrow as pa
+
+        def all_batches() -> Iterator[pa.RecordBatch]:
+            yield first
+            yield from rest
+
+        self.connection.register("incoming", pa.RecordBatchReader.from_batches(first.schema, all_batches()))
+        relation = f"(SELECT * FROM incoming{self._only_wanted('incoming')})"
+        return write_rows(self.connection, relation, self.target, self.task.constants)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def packed(tasks: Sequence[IngestTask]) -> list[bytes]:
+    """Tasks as Spark carries them to its workers."""
+    return [pickle.dumps(task) for task in tasks]

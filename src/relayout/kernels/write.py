@@ -1,0 +1,298 @@
+"""Laying rows out: one DuckDB relation in, Iceberg data files out, each described as ContentFileParser reads it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relayout.kernels.metrics import Leaf, file_metrics
+from relayout.table.batches import BatchKey, Scalar
+from relayout.table.layouts import transform_result_type
+from relayout.table.names import batch_file_prefix, partition_path, quote_duckdb
+from relayout.table.types import duckdb_type, from_text
+
+if TYPE_CHECKING:
+    import duckdb
+
+LONGEST_FOLDER_VALUE_BYTES = 60
+"""A folder name holds up to 255 bytes, and percent encoding makes three of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetField:
+    """One field of the partition spec; `type` is the type of the source column."""
+
+    name: str
+    column: str
+    transform: str
+    type: str
+
+    @property
+    def result_type(self) -> str:
+        return transform_result_type(self.transform, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go and how they lie there.
+
+    `constants` are columns that have one value in all rows given to one call; `batch_columns` tag each output file and
+    `named_batch_columns`, those that are no partition columns, stand in its name.
+    `scratch` is a folder on the same disk as a local `data_location`.
+    """
+
+    data_location: str
+    scratch: str
+    file_prefix: str
+    spec_id: int
+    fields: tuple[TargetField, ...]
+    columns: tuple[tuple[str, str], ...]
+    field_ids: str
+    leaves: tuple[Leaf, ...]
+    order_by: tuple[str, ...]
+    batch_columns: tuple[tuple[str, str], ...]
+    named_batch_columns: tuple[str, ...]
+    target_file_bytes: int
+    codec: str
+    store: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """One written data file and the batch that its rows belong to."""
+
+    batch: BatchKey
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A column that COPY splits files by; the text in the folder name leads back to the value."""
+
+    name: str
+    expression: str
+    type: str
+    hashed: bool
+
+
+def write_rows(
+    connection: duckdb.DuckDBPyConnection, relation: str, target: Target, constants: Mapping[str, Scalar]
+) -> list[OutputFile]:
+    """Write all rows of `relation` (a FROM item with exactly the target's columns) and describe the files.
+
+    Files appear under `data_location` only when all of them are whole.
+    """
+    tokens = _tokens(connection, target, constants)
+    folder = Path(target.scratch) / uuid.uuid4().hex
+    folder.mkdir(parents=True)
+    try:
+        rows = connection.execute(_copy_statement(relation, target, tokens, folder)).fetchall()
+        written = [_described(row, target, tokens, constants) for row in rows if row[1] > 0]
+        return _published(written, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], folder: Path) -> str:
+    columns = [f"CAST({quote_duckdb(name)} AS {duckdb_type(kind)}) AS {quote_duckdb(name)}" for name, kind in target.columns]
+    columns += [f"{token.expression} AS {token.name}" for token in tokens]
+    order = f" ORDER BY {', '.join(target.order_by)}" if target.order_by else ""
+    options = [
+        "FORMAT parquet",
+        f"COMPRESSION {target.codec}",
+        "RETURN_STATS",
+        f"FIELD_IDS {target.field_ids}",
+        "FILENAME_PATTERN '{uuid}'",
+        f"FILE_SIZE_BYTES {target.target_file_bytes}",
+    ]
+    if tokens:
+        options.append(f"PARTITION_BY ({', '.join(token.name for token in tokens)})")
+    place = str(folder / "out").replace("'", "''")
+    return f"COPY (SELECT {', '.join(columns)} FROM {relation}{order}) TO '{place}' ({', '.join(options)})"
+
+
+def _tokens(
+    connection: duckdb.DuckDBPyConnection, target: Target, constants: Mapping[str, Scalar]
+) -> list[_Token]:
+    tokens: list[_Token] = []
+    for index, field in enumerate(target.fields):
+        if field.transform == "void" or (field.transform == "identity" and field.column in constants):
+            continue
+        expression = transformed(connection, field)
+        tokens.append(_token(f"__relayout_p{index}", expression, field.result_type))
+    for index, (column, kind) in enumerate(target.batch_columns):
+        if column not in constants:
+            tokens.append(_token(f"__relayout_b{index}", f"CAST({quote_duckdb(column)} AS {duckdb_type(kind)})", kind))
+    return tokens
+
+
+def _token(name: str, expression: str, kind: str) -> _Token:
+    if kind != "string":
+        return _Token(name, f"CAST({expression} AS VARCHAR)", kind, hashed=False)
+    limited = (
+        f"CASE WHEN strlen({expression}) > {LONGEST_FOLDER_VALUE_BYTES} "
+        f"THEN 'h' || md5({expression}) ELSE 'v' || {expression} END"
+    )
+    return _Token(name, limited, kind, hashed=True)
+
+
+def transformed(connection: duckdb.DuckDBPyConnection, field: TargetField) -> str:
+    """The partition value of the field as a DuckDB expression."""
+    column = f"CAST({quote_duckdb(field.column)} AS {duckdb_type(field.type)})"
+    name, _, argument = field.transform.rstrip("]").partition("[")
+    match name:
+        case "identity":
+            return column
+        case "year":
+            return f"CAST(year({column}) - 1970 AS INTEGER)"
+        case "month":
+            return f"CAST((year({column}) - 1970) * 12 + month({column}) - 1 AS INTEGER)"
+        case "day":
+            return f"CAST({column} AS DATE)"
+        case "hour":
+            return f"CAST(floor(epoch_us({column}) / 3600000000.0) AS INTEGER)"
+        case "truncate" | "bucket":
+            return f"{_transform_function(connection, name, int(argument), field)}({column})"
+    raise ValueError(f"unknown transform {field.transform}")
+
+
+def _transform_function(connection: duckdb.DuckDBPyConnection, name: str, argument: int, field: TargetField) -> str:
+    """Iceberg's own (Rust) implementation as a vectorised function, so that every engine agrees on the value."""
+    from duckdb.functional import PythonUDFType
+    from pyiceberg.transforms import BucketTransform, TruncateTransform
+
+    from relayout.table.types import iceberg_type
+
+    transform: Any = (BucketTransform if name == "bucket" else TruncateTransform)(argument)
+    apply = transform.pyarrow_transform(iceberg_type(field.type))
+    function = f"relayout_{name}_{uuid.uuid4().hex[:8]}"
+    connection.create_function(
+        function,
+        apply,
+        [duckdb_type(field.type)],
+        duckdb_type(field.result_type),
+        type=PythonUDFType.ARROW,
+        null_handling="special",
+    )
+    return function
+
+
+def _described(
+    row: tuple[Any, ...], target: Target, tokens: Sequence[_Token], constants: Mapping[str, Scalar]
+) -> tuple[BatchKey, dict[str, Any]]:
+    path, records, size, _, statistics, keys = row[:6]
+    values: dict[str, Scalar] = {}
+    for token in tokens:
+        text = (keys or {}).get(token.name)
+        values[token.name] = None if text is None else _value_of(token, text, path, target)
+    partition = [
+        values[f"__relayout_p{index}"]
+        if f"__relayout_p{index}" in values
+        else (None if field.transform == "void" else constants[field.column])
+        for index, field in enumerate(target.fields)
+    ]
+    batch = BatchKey.of(
+        [name for name, _ in target.batch_columns],
+        [
+            values[f"__relayout_b{index}"] if f"__relayout_b{index}" in values else constants[name]
+            for index, (name, _) in enumerate(target.batch_columns)
+        ],
+    )
+    content = {
+        "spec-id": target.spec_id,
+        "content": "data",
+        "file-path": path,
+        "file-format": "parquet",
+        "partition": [
+            partition_json(value, field.result_type) for value, field in zip(partition, target.fields, strict=True)
+        ],
+        "file-size-in-bytes": size,
+        "record-count": records,
+        **file_metrics(statistics, target.leaves),
+    }
+    return batch, content
+
+
+def _value_of(token: _Token, text: str, path: str, target: Target) -> Scalar:
+    if not token.hashed:
+        return from_text(text, token.type)
+    return text[1:] if text[0] == "v" else _read_long_value(token, path, target)
+
+
+def _read_long_value(token: _Token, path: str, target: Target) -> str:
+    """A value too long for a folder name, taken from the file's first row."""
+    import pyarrow.parquet as pq
+
+    index = int(token.name[len("__relayout_p") :])
+    is_partition = token.name.startswith("__relayout_p")
+    column = target.fields[index].column if is_partition else target.batch_columns[index][0]
+    text = str(pq.ParquetFile(path).read_row_group(0, columns=[column]).column(column)[0].as_py())
+    if is_partition and target.fields[index].transform.startswith("truncate["):
+        return text[: int(target.fields[index].transform[len("truncate[") : -1])]
+    return text
+
+
+def partition_json(value: Scalar, kind: str) -> Scalar:
+    """A plain value in the spec's JSON form (https://iceberg.apache.org/spec/#json-single-value-serialization)."""
+    if isinstance(value, str) and kind == "timestamp":
+        return value.replace(" ", "T")
+    if isinstance(value, str) and kind == "timestamptz":
+        text = value.replace(" ", "T")
+        return text + ":00" if text[-3] in "+-" else text
+    return value
+
+
+def _published(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Target) -> list[OutputFile]:
+    """Move whole files to where the table keeps them; if one cannot be moved, none stays there."""
+    place = _ObjectPlace(target) if target.data_location.startswith("s3://") else _LocalPlace()
+    published: list[OutputFile] = []
+    try:
+        for batch, content in described:
+            final = _final_path(batch, content, target)
+            place.move(str(content["file-path"]), final)
+            published.append(OutputFile(batch, {**content, "file-path": final}))
+    except BaseException:
+        # Nobody was told of these files yet, so no commit can have used them.
+        for file in published:
+            place.remove(str(file.content["file-path"]))
+        raise
+    return published
+
+
+def _final_path(batch: BatchKey, content: Mapping[str, Any], target: Target) -> str:
+    prefix = batch_file_prefix(batch.narrowed_to(target.named_batch_columns))
+    name = f"{prefix}{target.file_prefix}-{Path(str(content['file-path'])).name}"
+    folder = partition_path([field.name for field in target.fields], content["partition"])
+    return "/".join(part for part in (target.data_location.rstrip("/"), folder, name) if part)
+
+
+class _LocalPlace:
+    """A disk: files are renamed into place."""
+
+    def move(self, written: str, final: str) -> None:
+        local = final.removeprefix("file:")
+        os.makedirs(os.path.dirname(local), exist_ok=True)
+        os.rename(written, local)
+
+    def remove(self, final: str) -> None:
+        os.unlink(final.removeprefix("file:"))
+
+
+class _ObjectPlace:
+    """An object store: files are uploaded."""
+
+    def __init__(self, target: Target) -> None:
+        from relayout.read.objects import ObjectStore
+
+        self._store = ObjectStore.from_properties(target.store)
+
+    def move(self, written: str, final: str) -> None:
+        self._store.put(written, final)
+
+    def remove(self, final: str) -> None:
+        self._store.delete(final)
