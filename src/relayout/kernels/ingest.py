@@ -173,9 +173,7 @@ class _Workbench:
 
         self.local = self._local_paths()
         self._check_unmoved()
-        return {
-            file.source.path: content_hash(local) for file, local in zip(self.task.files, self.local, strict=True)
-        }
+        return {file.source.path: content_hash(local) for file, local in zip(self.task.files, self.local, strict=True)}
 
     def check_sources_again(self) -> None:
         self._check_unmoved()

@@ -104,7 +104,7 @@ def _truncated_upper(text: str) -> str | None:
 
 def single_value(text: str, type_text: str) -> bytes:
     """Plain text of a value in the binary form of its Iceberg type."""
-    match type_text.split("(")[0].split("[")[0]:
+    match type_text.split("(", maxsplit=1)[0].split("[", maxsplit=1)[0]:
         case "boolean":
             return b"\x01" if text in ("1", "true") else b"\x00"
         case "int":

@@ -49,13 +49,15 @@ def lay_out_sample(
         if rows == MOST_ROWS:
             whole = _bytes_read(connection, source, rows, whole)
         place = folder / "sample.parquet"
-        connection.execute(f"COPY sample TO '{str(place)}' (FORMAT parquet, COMPRESSION zstd)")
+        connection.execute(f"COPY sample TO '{place!s}' (FORMAT parquet, COMPRESSION zstd)")
         terms = [(field.column, transformed(connection, field)) for field in fields]
         tuples = 1
         if terms:
             distinct = ", ".join(term for _, term in terms)
             tuples = _count(connection, f"SELECT count(*) FROM (SELECT DISTINCT {distinct} FROM sample)")
-        levels = tuple((column, _count(connection, f"SELECT count(DISTINCT {term}) FROM sample")) for column, term in terms)
+        levels = tuple(
+            (column, _count(connection, f"SELECT count(DISTINCT {term}) FROM sample")) for column, term in terms
+        )
         return rows, whole, os.path.getsize(place), tuples, levels
 
 

@@ -99,7 +99,9 @@ def write_rows(
 
 
 def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], folder: Path) -> str:
-    columns = [f"CAST({quote_duckdb(name)} AS {duckdb_type(kind)}) AS {quote_duckdb(name)}" for name, kind in target.columns]
+    columns = [
+        f"CAST({quote_duckdb(name)} AS {duckdb_type(kind)}) AS {quote_duckdb(name)}" for name, kind in target.columns
+    ]
     columns += [f"{token.expression} AS {token.name}" for token in tokens]
     order = f" ORDER BY {', '.join(target.order_by)}" if target.order_by else ""
     options = [
@@ -116,9 +118,7 @@ def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], fol
     return f"COPY (SELECT {', '.join(columns)} FROM {relation}{order}) TO '{place}' ({', '.join(options)})"
 
 
-def _tokens(
-    connection: duckdb.DuckDBPyConnection, target: Target, constants: Mapping[str, Scalar]
-) -> list[_Token]:
+def _tokens(connection: duckdb.DuckDBPyConnection, target: Target, constants: Mapping[str, Scalar]) -> list[_Token]:
     tokens: list[_Token] = []
     for index, field in enumerate(target.fields):
         if field.transform == "void" or (field.transform == "identity" and field.column in constants):

@@ -43,9 +43,7 @@ class ScanCache:
     ) -> None:
         """Keep what was learnt of good files; a bad one is looked at again each time."""
         identities = {file.path: _identity(file, value_columns) for file in files}
-        rows = [
-            (identities[content.path], json.dumps(asdict(content))) for content in contents if not content.problem
-        ]
+        rows = [(identities[content.path], json.dumps(asdict(content))) for content in contents if not content.problem]
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._file, timeout=10)) as connection, connection:
