@@ -1,0 +1,69 @@
+"""The lines a run writes to its log, in one shape each, so that they can be searched for.
+
+Words never change with their number (`1 files`), and names from outside cannot break a line.
+"""
+
+from __future__ import annotations
+
+from relayout.report.printable import one_line, printable
+from relayout.table.batches import BatchKey
+from relayout.table.quantities import duration_text
+
+_LEVELS = {"warning": "WARN"}
+
+
+def with_level(level: str, text: str) -> str:
+    """A line as a plain log shows it: `INFO  Materializing table 'regional_income'`."""
+    return f"{_LEVELS.get(level, level.upper()):<5} {text}"
+
+
+def materializing(table: str, alternate: str = "") -> str:
+    """The first line of a layout; `alternate` is empty for the base table."""
+    if alternate:
+        return f"Materializing partition alternate '{printable(alternate)}' for table '{printable(table)}'"
+    return f"Materializing table '{printable(table)}'"
+
+
+def large_batch(warning: str) -> str:
+    """What the plan says about a batch that is larger than one step should be."""
+    return one_line(warning)
+
+
+def batch_done(number: int, total: int, key: BatchKey, seconds: float, files: int) -> str:
+    """`files` counts the data files that were written."""
+    return f"{_batch(number, total, key)} - {duration_text(seconds)}, {files} files"
+
+
+def batch_retrying(
+    number: int, total: int, key: BatchKey, attempt: int, attempts: int, delay_seconds: float, reason: str
+) -> str:
+    """An attempt failed and another one follows after the delay."""
+    tried = f"failed (attempt {attempt}/{attempts}), next in {duration_text(delay_seconds)}"
+    return f"{_batch(number, total, key)} - {tried}: {one_line(reason)}"
+
+
+def batch_failed(number: int, total: int, key: BatchKey, attempts: int, reason: str) -> str:
+    """The batch is left for the next run; the others go on."""
+    return f"{_batch(number, total, key)} - failed (attempt {attempts}/{attempts}), left for retry: {one_line(reason)}"
+
+
+def batch_skipped(number: int, total: int, key: BatchKey, reason: str) -> str:
+    """The batch was not run, and that is no failure."""
+    return f"{_batch(number, total, key)} - skipped: {one_line(reason)}"
+
+
+def committed(snapshot_id: int) -> str:
+    """A snapshot became the table's current one."""
+    return f"Iceberg snapshot committed: snap-{snapshot_id}"
+
+
+def complete(table: str, done: int, failed: int, seconds: float, alternate: str = "") -> str:
+    """The last line of a layout; it is `incomplete` when batches failed."""
+    layout = f"Partition alternate '{printable(alternate)}'" if alternate else f"Table '{printable(table)}'"
+    if failed:
+        return f"{layout} incomplete: {done} of {done + failed} batches in {duration_text(seconds)}, {failed} failed"
+    return f"{layout} complete: {done} batches in {duration_text(seconds)}"
+
+
+def _batch(number: int, total: int, key: BatchKey) -> str:
+    return f"  Batch {number}/{total}: {printable(str(key))}"
