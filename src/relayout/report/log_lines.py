@@ -5,6 +5,8 @@ Words never change with their number (`1 files`), and names from outside cannot 
 
 from __future__ import annotations
 
+from relayout.commit.receipts import BatchReceipt, Outcome
+from relayout.ingest.plan import Action
 from relayout.report.printable import one_line, printable
 from relayout.table.batches import BatchKey
 from relayout.table.quantities import duration_text
@@ -29,27 +31,23 @@ def large_batch(warning: str) -> str:
     return one_line(warning)
 
 
-def batch_done(number: int, total: int, key: BatchKey, seconds: float, files: int) -> str:
-    """`files` counts the data files that were written."""
-    return f"{_batch(number, total, key)} - {duration_text(seconds)}, {files} files"
+def batch_done(number: int, total: int, batch: BatchReceipt) -> str:
+    """A batch that needs nothing more: the files count those written; one that was left aside says why."""
+    if batch.outcome is Outcome.SKIPPED:
+        return f"{_batch(number, total, batch.key)} - skipped: {one_line(batch.note)}"
+    result = "removed" if batch.action == Action.REMOVE else f"{batch.files} files"
+    return f"{_batch(number, total, batch.key)} - {duration_text(batch.seconds)}, {result}"
 
 
-def batch_retrying(
-    number: int, total: int, key: BatchKey, attempt: int, attempts: int, delay_seconds: float, reason: str
-) -> str:
-    """An attempt failed and another one follows after the delay."""
-    tried = f"failed (attempt {attempt}/{attempts}), next in {duration_text(delay_seconds)}"
-    return f"{_batch(number, total, key)} - {tried}: {one_line(reason)}"
+def batch_retried(key: BatchKey, reason: str, attempt: int, attempts: int, delay_seconds: float) -> str:
+    """A batch failed, and its next attempt, counted from 1, follows after the delay."""
+    then = f"attempt {attempt}/{attempts} in {duration_text(delay_seconds)}"
+    return f"  Batch {printable(str(key))} failed, {then}: {one_line(reason)}"
 
 
-def batch_failed(number: int, total: int, key: BatchKey, attempts: int, reason: str) -> str:
-    """The batch is left for the next run; the others go on."""
-    return f"{_batch(number, total, key)} - failed (attempt {attempts}/{attempts}), left for retry: {one_line(reason)}"
-
-
-def batch_skipped(number: int, total: int, key: BatchKey, reason: str) -> str:
-    """The batch was not run, and that is no failure."""
-    return f"{_batch(number, total, key)} - skipped: {one_line(reason)}"
+def batch_failed(number: int, total: int, key: BatchKey, reason: str) -> str:
+    """The batch is left for `relayout retry`; the others go on."""
+    return f"{_batch(number, total, key)} - failed: {one_line(reason)}"
 
 
 def committed(snapshot_id: int) -> str:
