@@ -11,6 +11,7 @@ from relayout.errors import CommitConflict, EngineError
 from relayout.read.catalog import embedded_catalog_file
 from relayout.spark.jvm.gateway import JavaFailure
 from relayout.spark.jvm.iceberg import JavaTable
+from relayout.table.facts import MANAGED
 from relayout.table.layouts import Layout, PartitionField
 from relayout.table.names import TableName, quote_spark
 from relayout.table.schemas import TableSchema
@@ -18,9 +19,6 @@ from relayout.table.types import iceberg_type, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-MANAGED = "relayout.managed"
-"""Table property of tables that relayout made; only these are ever proposed to be dropped."""
 
 
 def prepare_embedded_catalog(config: Config) -> None:

@@ -9,6 +9,9 @@ from relayout.table.layouts import Layout, PartitionField, SortField
 from relayout.table.names import TableName
 from relayout.table.schemas import TableSchema
 
+MANAGED = "relayout.managed"
+"""Table property of tables that relayout made; only these are ever proposed to be dropped."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -58,6 +61,10 @@ class TableFacts:
     def layout(self) -> Layout:
         live = tuple(field for field in self.spec.fields if field.transform != "void")
         return Layout(live, self.sort)
+
+    @property
+    def is_managed(self) -> bool:
+        return self.properties.get(MANAGED) == "true"
 
     def type_of(self, column: str) -> str:
         return next(item.type for item in self.schema if item.name == column)

@@ -161,3 +161,12 @@ def describe(layout: Layout) -> str:
     """`year / bucket[16](geo_fips), sorted by geo_fips, year desc`."""
     text = " / ".join(str(field) for field in layout.partition) or "unpartitioned"
     return text + (", sorted by " + ", ".join(str(field) for field in layout.sort) if layout.sort else "")
+
+
+def same_layout(actual: Layout, declared: Layout) -> bool:
+    """Whether rows lie in the same way: the order of partition levels does not matter to a reader, sort order does."""
+
+    def levels(layout: Layout) -> set[tuple[str, str]]:
+        return {(field.column, field.transform) for field in layout.partition}
+
+    return levels(actual) == levels(declared) and actual.sort == declared.sort
