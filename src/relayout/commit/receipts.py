@@ -58,7 +58,10 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class TableReceipt:
-    """All batches of one table; `error` is set when the table as a whole could not be worked on."""
+    """All batches of one table; `error` is set when the table as a whole could not be worked on.
+
+    `bad_files` are source files that could not be used, with the reason.
+    """
 
     table: str
     change: str
@@ -66,6 +69,12 @@ class TableReceipt:
     seconds: float
     migration: Migration | None = None
     error: str = ""
+    bad_files: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def snapshot_ids(self) -> tuple[int, ...]:
+        """Snapshots that this run made or relied on, each once, in the order of the batches."""
+        return tuple(dict.fromkeys(batch.snapshot_id for batch in self.batches if batch.snapshot_id is not None))
 
     def of(self, outcome: Outcome) -> Iterator[BatchReceipt]:
         return (batch for batch in self.batches if batch.outcome is outcome)
@@ -80,7 +89,8 @@ class TableReceipt:
             "rows": sum(batch.rows for batch in self.batches),
             "files": sum(batch.files for batch in self.batches),
             "bytes": sum(batch.size_bytes for batch in self.batches),
-            "snapshot_ids": sorted({batch.snapshot_id for batch in self.batches if batch.snapshot_id is not None}),
+            "snapshot_ids": list(self.snapshot_ids),
+            "bad_files": [{"path": path, "reason": reason} for path, reason in self.bad_files],
             "migration": migration,
             "batches": [batch.to_json() for batch in self.batches],
         }
@@ -101,8 +111,8 @@ class Receipt:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing failed and no table was left aside."""
-        return not self.count(Outcome.FAILED) and not any(table.error for table in self.tables)
+        """Whether nothing failed, no source file was bad and no table was left aside."""
+        return not self.count(Outcome.FAILED) and not any(table.error or table.bad_files for table in self.tables)
 
     def to_json(self) -> dict[str, Any]:
         tables = [table.to_json() for table in self.tables]
