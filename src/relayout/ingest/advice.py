@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from relayout.table.batches import BatchKey
 from relayout.table.layouts import Layout
+from relayout.table.quantities import size_text
 from relayout.table.sources import SourceFile
 
 MOST_FILES = 10_000
@@ -79,7 +80,7 @@ def layout_advice(layout: Layout, predicted: Forecast) -> tuple[str, ...]:
         )
     if predicted.files > 1 and 0 < predicted.average_bytes < SMALLEST_AVERAGE_BYTES:
         found.append(
-            f"files of about {_size(predicted.average_bytes)}, the target is over 100 MB: "
+            f"files of about {size_text(predicted.average_bytes)}, the target is over 100 MB: "
             "partition by fewer or coarser columns, or compact after loading"
         )
     if predicted.depth > DEEPEST:
@@ -112,15 +113,7 @@ def batch_warnings(
     remedy = "Consider finer batch_partition_columns"
     remedy += f" (add {', '.join(named[:3])})." if named else "."
     if size > LARGEST_BATCH_BYTES:
-        return (f"Batch {key} estimated at {_size(size)}, threshold is 1 GB. {remedy}",)
+        return (f"Batch {key} estimated at {size_text(size)}, threshold is 1 GB. {remedy}",)
     if len(files) > LARGEST_BATCH_FILES:
         return (f"Batch {key} has {len(files):,} files, threshold is {LARGEST_BATCH_FILES:,}. {remedy}",)
     return ()
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -18,6 +18,10 @@ from relayout.ingest.advice import Forecast
 from relayout.table.batches import BatchKey
 
 PLAN_SCHEMA = 1
+
+PRUNE = "--prune"
+OVERWRITE_EDITS = "--overwrite-edits"
+"""What must be typed before rows go that the sources no longer hold, or that somebody changed."""
 
 
 class Reason(StrEnum):
@@ -89,6 +93,38 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What `apply` works on when it is told nothing more; a file that several batches share is read and counted once.
+
+    `rows` is an estimate, None where nothing could be sampled.
+    """
+
+    batches: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    rows: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"batches": self.batches, "files": self.files, "bytes": self.size_bytes, "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Cost:
+        return cls(told["batches"], told["files"], told["bytes"], told["rows"])
+
+    @classmethod
+    def total(cls, costs: Iterable[Cost]) -> Cost:
+        """The sum; rows only if every part that has batches knows them."""
+        working = [cost for cost in costs if cost.batches]
+        rows = [cost.rows for cost in working if cost.rows is not None]
+        return cls(
+            sum(cost.batches for cost in working),
+            sum(cost.files for cost in working),
+            sum(cost.size_bytes for cost in working),
+            sum(rows) if working and len(rows) == len(working) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What one declared table needs.
 
@@ -112,6 +148,7 @@ class TablePlan:
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     forecast: Forecast | None = None
+    cost: Cost = Cost()
     problem: str = ""
 
     @property
@@ -126,16 +163,13 @@ class TablePlan:
         if self.forecast is not None:
             plain["forecast"]["average_bytes"] = self.forecast.average_bytes
             plain["forecast"]["values_per_level"] = dict(self.forecast.values_per_level)
-        plain["cost"] = {
-            "batches": len(self.batches),
-            "files": sum(batch.files for batch in self.batches),
-            "bytes": sum(batch.size_bytes for batch in self.batches),
-        }
+        plain["cost"] = self.cost.to_json()
         return plain
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> TablePlan:
-        values = {name: value for name, value in told.items() if name != "cost"}
+        values = dict(told)
+        values["cost"] = Cost.from_json(told["cost"])
         values["change"] = Change(told["change"])
         values["batches"] = tuple(PlannedBatch.from_json(batch) for batch in told["batches"])
         values["schema"] = tuple((column["name"], column["type"]) for column in told["schema"])
@@ -170,6 +204,10 @@ class IngestPlan:
             object.__setattr__(self, "plan_id", self._digest())
 
     @property
+    def cost(self) -> Cost:
+        return Cost.total(table.cost for table in self.tables)
+
+    @property
     def has_work(self) -> bool:
         return bool(self.drops) or any(table.has_work for table in self.tables)
 
@@ -177,7 +215,7 @@ class IngestPlan:
         return {"schema": PLAN_SCHEMA, "kind": "ingest-plan", "plan_id": self.plan_id, **self._content()}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> IngestPlan:
+    def from_json(cls, told: object) -> IngestPlan:
         """The plan in a document; one that was altered, or is of another kind, is refused."""
         if not isinstance(told, Mapping) or told.get("kind") != "ingest-plan" or told.get("schema") != PLAN_SCHEMA:
             raise UsageError(
@@ -189,7 +227,9 @@ class IngestPlan:
                 tuple(Drop(**drop) for drop in told["drops"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"the plan is damaged: {error!r}", next="write it again with `relayout plan -o`") from error
+            raise UsageError(
+                f"the plan is damaged: {error!r}", next="write it again with `relayout plan -o`"
+            ) from error
         if plan.plan_id != told.get("plan_id"):
             raise UsageError(
                 "the plan was altered: its content does not match its plan_id",
@@ -198,12 +238,11 @@ class IngestPlan:
         return plan
 
     def _content(self) -> dict[str, Any]:
-        tables = [table.to_json() for table in self.tables]
         return {
             "has_work": self.has_work,
-            "tables": tables,
+            "tables": [table.to_json() for table in self.tables],
             "drops": [asdict(drop) for drop in self.drops],
-            "cost": {name: sum(table["cost"][name] for table in tables) for name in ("batches", "files", "bytes")},
+            "cost": self.cost.to_json(),
         }
 
     def _digest(self) -> str:

@@ -5,7 +5,7 @@ Words never change with their number (`1 files`), and names from outside cannot 
 
 from __future__ import annotations
 
-from relayout.commit.receipts import BatchReceipt, Outcome
+from relayout.commit.receipts import BatchReceipt, Outcome, TableReceipt
 from relayout.ingest.plan import Action
 from relayout.report.printable import one_line, printable
 from relayout.table.batches import BatchKey
@@ -19,16 +19,11 @@ def with_level(level: str, text: str) -> str:
     return f"{_LEVELS.get(level, level.upper()):<5} {text}"
 
 
-def materializing(table: str, alternate: str = "") -> str:
+def table_begins(table: str, alternate: str = "") -> str:
     """The first line of a layout; `alternate` is empty for the base table."""
     if alternate:
         return f"Materializing partition alternate '{printable(alternate)}' for table '{printable(table)}'"
     return f"Materializing table '{printable(table)}'"
-
-
-def large_batch(warning: str) -> str:
-    """What the plan says about a batch that is larger than one step should be."""
-    return one_line(warning)
 
 
 def batch_done(number: int, total: int, batch: BatchReceipt) -> str:
@@ -50,17 +45,18 @@ def batch_failed(number: int, total: int, key: BatchKey, reason: str) -> str:
     return f"{_batch(number, total, key)} - failed: {one_line(reason)}"
 
 
-def committed(snapshot_id: int) -> str:
+def snapshot_committed(snapshot_id: int) -> str:
     """A snapshot became the table's current one."""
     return f"Iceberg snapshot committed: snap-{snapshot_id}"
 
 
-def complete(table: str, done: int, failed: int, seconds: float, alternate: str = "") -> str:
-    """The last line of a layout; it is `incomplete` when batches failed."""
-    layout = f"Partition alternate '{printable(alternate)}'" if alternate else f"Table '{printable(table)}'"
-    if failed:
-        return f"{layout} incomplete: {done} of {done + failed} batches in {duration_text(seconds)}, {failed} failed"
-    return f"{layout} complete: {done} batches in {duration_text(seconds)}"
+def table_complete(receipt: TableReceipt, alternate: str = "") -> str:
+    """The last line of a layout; it is `incomplete` when something failed."""
+    layout = f"Partition alternate '{printable(alternate)}'" if alternate else f"Table '{printable(receipt.table)}'"
+    done, failed, skipped = (sum(1 for _ in receipt.of(outcome)) for outcome in Outcome)
+    rest = [f"{count} {word}" for count, word in ((failed, "failed"), (skipped, "skipped")) if count]
+    text = ", ".join([f"{done} batches in {duration_text(receipt.seconds)}", *rest])
+    return f"{layout} {'incomplete' if failed or receipt.error else 'complete'}: {text}"
 
 
 def _batch(number: int, total: int, key: BatchKey) -> str:
