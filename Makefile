@@ -12,11 +12,11 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
 
 # Tests that need no engine.
 FAST := $(wildcard tests/unit tests/golden tests/house)
-CODE := $(wildcard src tests bench crosscheck)
+CODE := $(wildcard src tests docs bench crosscheck)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check format bench crosscheck faults lock clean
+.PHONY: help setup demo test check format docs bench crosscheck faults lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -38,6 +38,9 @@ check: $(DEV) ## format, lint, types and the tests that need no engine; under a 
 format: $(DEV) ## rewrite the code in the project's format
 	$(BIN)/python -m ruff check --fix-only $(CODE)
 	$(BIN)/python -m ruff format $(CODE)
+
+docs: $(DEV) ## write the reference pages from the code
+	$(BIN)/python -m docs
 
 bench: $(DEV) ## measure against the peers and render the performance page
 	$(BIN)/python -m bench
