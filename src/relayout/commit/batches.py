@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relayout.commit.failpoints import passing
-from relayout.commit.removals import Removal, removal_of
+from relayout.commit.removals import removal_of
 from relayout.config import Config
 from relayout.errors import CommitConflict, CommitUnknown
 from relayout.ledger.records import (
@@ -89,17 +89,27 @@ class BatchPublisher:
         self._reader = CatalogReader(config)
         self.in_doubt = False
 
-    def publish(self, batches: Sequence[NewBatch]) -> Committed:
-        """Commit the group; raises MovedMeanwhile, CommitConflict or CommitUnknown when it did not land."""
+    def publish(self, batches: Sequence[NewBatch], read_at: int | None = None) -> Committed:
+        """Commit the group; raises MovedMeanwhile, CommitConflict or CommitUnknown when it did not land.
+
+        Rows that were taken from the table itself name the snapshot they were read at: whatever touched these batches
+        since then makes the commit fail, and so it is not tried twice.
+        """
         last: JavaFailure | None = None
         for attempt in range(ATTEMPTS):
             outcome = self._settled(batches)
             if outcome is not None:
                 return outcome
             try:
-                return self._attempt(batches)
+                return self._attempt(batches, read_at)
             except JavaFailure as failure:
                 last = failure
+                if read_at is not None and failure.is_a("ValidationException"):
+                    raise CommitConflict(
+                        f"rows of {self._name} changed while they were laid out anew: {failure.message}",
+                        where=str(self._name),
+                        next="run `relayout apply` again",
+                    ) from failure
                 if failure.is_a("CommitFailedException", "ValidationException"):
                     time.sleep(0.1 * 2**attempt)
                     continue
@@ -144,11 +154,17 @@ class BatchPublisher:
         newer = []
         for snapshot in facts.ancestry:
             if snapshot.snapshot_id == self._planned_on:
-                break
+                return newer
             newer.append(snapshot)
+        if self._planned_on is not None:
+            raise CommitConflict(
+                f"{self._name} was rolled back, or its history expired, since it was planned",
+                where=str(self._name),
+                next="run `relayout apply` again",
+            )
         return newer
 
-    def _attempt(self, batches: Sequence[NewBatch]) -> Committed:
+    def _attempt(self, batches: Sequence[NewBatch], read_at: int | None) -> Committed:
         native = self._reader.load(self._name)
         if native is None:
             raise CommitConflict(f"{self._name} was dropped meanwhile", next="run `relayout apply` again")
@@ -159,11 +175,9 @@ class BatchPublisher:
         previous = next(
             (snapshot.snapshot_id for snapshot in facts.ancestry if stamps_in(snapshot.summary, BASE_LAYOUT)), None
         )
-        summary = stamp_summary(
-            self._plan_id, self._run_id, BASE_LAYOUT, [batch.stamp for batch in batches], previous
-        )
+        summary = stamp_summary(self._plan_id, self._run_id, BASE_LAYOUT, [batch.stamp for batch in batches], previous)
         delta = RowDelta(
-            base_snapshot_id=facts.current_snapshot_id,
+            base_snapshot_id=facts.current_snapshot_id if read_at is None else read_at,
             added_rows=[file for batch in batches for file in batch.files],
             removed_rows=removal.removed_rows,
             added_deletes=removal.added_deletes,
@@ -172,7 +186,7 @@ class BatchPublisher:
             summary=summary,
         )
         passing("before-commit")
-        self._commit(delta, keys, facts.current_snapshot_id, removal)
+        self._commit(delta, keys, facts.current_snapshot_id)
         passing("after-commit")
         landed = self._search_own(batches)
         if landed is None:
@@ -183,7 +197,7 @@ class BatchPublisher:
             )
         return landed
 
-    def _commit(self, delta: RowDelta, keys: Sequence[BatchKey], base: int | None, removal: Removal) -> None:
+    def _commit(self, delta: RowDelta, keys: Sequence[BatchKey], base: int | None) -> None:
         wanted = set(keys)
 
         def judge(snapshots: Summaries) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -42,31 +43,50 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """What came of one unit: files by batch and content hashes by source path, or the reason of its failure."""
+    """What came of one unit: files by batch and content hashes by source path, or the reason of its failure.
+
+    `left` are data files that were written for a unit that failed; `moved` says that planning anew may help.
+    """
 
     unit: Unit
     files: Mapping[BatchKey, tuple[Mapping[str, Any], ...]]
     hashes: Mapping[str, str]
     error: str = ""
     moved: bool = False
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """All results of one group and how long Spark took for them."""
+
+    number: int
+    units: tuple[UnitResult, ...]
+    seconds: float
 
 
 def run_groups(
     spark: SparkSession, groups: Sequence[Sequence[Unit]], reading: Reading, stopping: threading.Event
-) -> Iterator[tuple[int, list[UnitResult]]]:
-    """Results by group number, in the order in which groups end; a little more than the cores' worth is in flight."""
+) -> Iterator[GroupResult]:
+    """Results in the order in which groups end; a little more than the cores' worth is in flight."""
     cores = int(spark.sparkContext.defaultParallelism)
     most = max(2, cores) + 1
     waiting = list(enumerate(groups))
+
+    def timed(number: int, group: Sequence[Unit]) -> GroupResult:
+        begun = time.monotonic()
+        units = run_group(spark, group, reading)
+        return GroupResult(number, tuple(units), time.monotonic() - begun)
+
     with ThreadPoolExecutor(max_workers=most, thread_name_prefix="relayout-group") as pool:
-        running: dict[Future[list[UnitResult]], int] = {}
+        running: set[Future[GroupResult]] = set()
         while (waiting and not stopping.is_set()) or running:
             while waiting and len(running) < most and not stopping.is_set():
                 number, group = waiting.pop(0)
-                running[pool.submit(run_group, spark, group, reading)] = number
-            ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                running.add(pool.submit(timed, number, group))
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
-                yield running.pop(future), future.result()
+                yield future.result()
 
 
 def run_group(spark: SparkSession, group: Sequence[Unit], reading: Reading) -> list[UnitResult]:
@@ -79,7 +99,8 @@ def run_group(spark: SparkSession, group: Sequence[Unit], reading: Reading) -> l
             owners.append(number)
     try:
         results = _run_in_spark(spark, tasks, reading)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
+        # Spark raises whatever went wrong in three languages; one group's failure is a value here.
         reason = _engine_failure(error)
         return [UnitResult(unit, {}, {}, reason, "since it was listed" in reason) for unit in group]
     by_unit: dict[int, list[dict[str, Any]]] = {}
@@ -92,8 +113,8 @@ def _joined(unit: Unit, results: list[dict[str, Any]]) -> UnitResult:
     failed = [result for result in results if "error" in result]
     if failed or len(results) != len(unit.parts):
         reason = failed[0]["error"] if failed else "Spark lost a part of this batch"
-        # Files of the parts that ended well stay on disk until the ledger's grace period is over.
-        return UnitResult(unit, {}, {}, reason, any(result.get("moved") for result in failed))
+        left = tuple(output["content"]["file-path"] for result in results for output in result.get("outputs", ()))
+        return UnitResult(unit, {}, {}, reason, any(result.get("moved") for result in failed), left)
     files: dict[BatchKey, list[Mapping[str, Any]]] = {key: [] for key in unit.keys}
     hashes: dict[str, str] = {}
     for result in results:
@@ -101,7 +122,9 @@ def _joined(unit: Unit, results: list[dict[str, Any]]) -> UnitResult:
         for output in result["outputs"]:
             key = BatchKey.from_json(output["batch"])
             if key not in files:
-                return UnitResult(unit, {}, {}, f"rows of batch {key} appeared since the sources were listed", True)
+                left = tuple(made["content"]["file-path"] for made in result["outputs"])
+                reason = f"rows of batch {key} appeared since the sources were listed"
+                return UnitResult(unit, {}, {}, reason, True, left)
             files[key].append(output["content"])
     return UnitResult(unit, {key: tuple(members) for key, members in files.items()}, hashes)
 
@@ -168,6 +191,33 @@ def _engine_failure(error: Exception) -> str:
     return failure_text(error)
 
 
-def with_prefix(reading: Reading, prefix: str) -> Reading:
-    """The same reading whose files carry another run's or attempt's name."""
-    return replace(reading, target=replace(reading.target, file_prefix=prefix))
+def rewrite_from_table(
+    spark: SparkSession, unit: Unit, rows_of: TableRows, reading: Reading, parts: int
+) -> UnitResult:
+    """Lay the rows that a table holds of one batch out anew, read at exactly one snapshot."""
+    held = set(rows_of.columns)
+    select = [
+        f"cast({quote_spark(name) if name in held else 'null'} as {spark_type(kind)}) as {quote_spark(name)}"
+        for name, kind in reading.target.columns
+    ]
+    tasks = {number: _task(number, replace(unit, parts=((),)), (), reading) for number in range(parts)}
+    try:
+        frame = spark.read.option("snapshot-id", str(rows_of.snapshot_id)).table(rows_of.full_name)
+        frame = frame.where(rows_of.condition).selectExpr(*select).coalesce(parts)
+        results = [
+            json.loads(row.result) for row in frame.mapInArrow(write_incoming(tasks), "result string").collect()
+        ]
+    except Exception as error:  # noqa: BLE001
+        # Spark raises whatever went wrong in three languages; one batch's failure is a value here.
+        return UnitResult(unit, {}, {}, _engine_failure(error))
+    return _joined(replace(unit, parts=((),) * len(results)), results)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Rows of a table at one snapshot; `condition` is Spark SQL, `columns` are those that the snapshot has."""
+
+    full_name: str
+    snapshot_id: int
+    condition: str
+    columns: tuple[str, ...]

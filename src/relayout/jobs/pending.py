@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from relayout.config.model import Table
 from relayout.ingest.batches import Assignment, SourceChanges, assign, compare_sources, only_touched
-from relayout.ingest.plan import Action, PlannedBatch, Reason
+from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Action, PlannedBatch, Reason
 from relayout.ingest.schema import SourceSchema, path_column_types
 from relayout.jobs.sources import Sources, declared_types
 from relayout.ledger.records import BatchRecord, SourceStamp, State, fingerprint_of
@@ -24,9 +24,6 @@ from relayout.table.sources import BadFile, FileContent, SourceFile
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as NativeTable
-
-OVERWRITE_EDITS = "--overwrite-edits"
-PRUNE = "--prune"
 
 
 class Look(Protocol):
@@ -62,6 +59,8 @@ class Pending:
     done: int
     kept: tuple[str, ...]
     bad: tuple[BadFile, ...]
+    incremental: Mapping[BatchKey, tuple[BatchKey, ...]]
+    """Which incremental keys each batch holds rows of."""
 
 
 def pending_batches(look: Look) -> Pending:
@@ -79,6 +78,7 @@ def pending_batches(look: Look) -> Pending:
         len(judged.assignment.batches) - sum(1 for batch in checked if batch.key in judged.assignment.batches),
         tuple(judged.kept),
         tuple(judged.bad),
+        judged.incremental_keys(),
     )
 
 
@@ -93,6 +93,10 @@ class _Judgement:
         self.value_columns = tuple(name for name in wanted if name not in in_path)
         self.bad: list[BadFile] = list(look.sources.bad)
         self.kept: list[str] = []
+        self.contents: Mapping[str, FileContent] = {}
+        self.problems: dict[str, str] = {}
+        self.batch_columns: tuple[tuple[str, str], ...] = ()
+        self.types: dict[str, str] = {}
         self.sources_of: dict[int, dict[BatchKey, tuple[SourceStamp, ...]]] = {}
         layout = describe(layout_of(look.declared))
         self.schema_hash = f"{look.mapping_hash}-{hashlib.sha256(layout.encode()).hexdigest()[:8]}"
@@ -104,10 +108,10 @@ class _Judgement:
             self._load_sources({done.snapshot_id for done in self.look.state.done.values()})
             remembered = self._remembered(files)
             unknown = [file for file in files if file.path not in remembered]
-            contents = self.look.contents(unknown, self.value_columns)
-            self._learn(unknown, contents)
+            self.contents = self.look.contents(unknown, self.value_columns)
+            self._learn(unknown, self.contents)
             good = [file for file in files if not self.problems.get(file.path)]
-            self.assignment = assign(good, self.batch_columns, self.value_columns, contents, remembered)
+            self.assignment = assign(good, self.batch_columns, self.value_columns, self.contents, remembered)
             return
         kinds = path_column_types(files, self._known_types())
         self.batch_columns = tuple((name, kinds[name]) for name in self.names)
@@ -126,8 +130,24 @@ class _Judgement:
         self.problems |= dict(self.schema.unfit)
         self.bad += [BadFile(path, reason) for path, reason in sorted(self.problems.items())]
         types = {column.name: column.type for column in self.schema.columns}
-        types = self._known_types() | path_column_types(self.look.sources.files, self._known_types()) | types
-        self.batch_columns = tuple((name, types.get(name, "string")) for name in self.names)
+        self.types = self._known_types() | path_column_types(self.look.sources.files, self._known_types()) | types
+        self.batch_columns = tuple((name, self.types.get(name, "string")) for name in self.names)
+
+    def incremental_keys(self) -> dict[BatchKey, tuple[BatchKey, ...]]:
+        """The incremental keys of every batch: parts of its own key, or what its files were seen to hold."""
+        wanted = self.look.declared.incremental_keys
+        if set(wanted) <= set(self.names):
+            return {key: (key.narrowed_to(wanted),) for key in self.assignment.batches}
+        extra = tuple((name, self.types.get(name, "string")) for name in wanted if name not in self.names)
+        read = [file for file in self.look.sources.files if not self.value_columns or file.path in self.contents]
+        good = [file for file in read if file.path not in self.problems]
+        both = assign(good, (*self.batch_columns, *extra), self.value_columns, self.contents)
+        found: dict[BatchKey, dict[BatchKey, None]] = {}
+        for key, done in self.look.state.done.items():
+            found[key] = dict.fromkeys(done.record.incremental_keys if done.record else ())
+        for joint in both.batches:
+            found.setdefault(joint.narrowed_to(self.names), {})[joint.narrowed_to(wanted)] = None
+        return {key: tuple(keys) for key, keys in found.items()}
 
     def _known_types(self) -> dict[str, str]:
         table = {column.name: column.type for column in self.look.facts.schema} if self.look.facts else {}
@@ -258,9 +278,7 @@ class _Judgement:
     def _lies_otherwise(self, done: DoneBatch) -> bool:
         return done.stamp.schema_hash.rpartition("-")[2] != self.schema_hash.rpartition("-")[2]
 
-    def _from_table(
-        self, key: BatchKey, done: DoneBatch, action: Action, reason: Reason, needs: str
-    ) -> PlannedBatch:
+    def _from_table(self, key: BatchKey, done: DoneBatch, action: Action, reason: Reason, needs: str) -> PlannedBatch:
         return PlannedBatch(
             key=key,
             action=action,

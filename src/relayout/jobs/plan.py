@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from relayout.config import Config
-from relayout.config.model import Table
+from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE, Table
 from relayout.errors import MissingError, RelayoutError
-from relayout.ingest.advice import batch_warnings, forecast, layout_advice
-from relayout.ingest.batches import Assignment, assign, gaps
+from relayout.ingest.advice import Sample, batch_warnings, forecast, layout_advice
+from relayout.ingest.batches import Assignment, gaps
 from relayout.ingest.literals import literal_type, split_expressions
-from relayout.ingest.plan import Change, Drop, IngestPlan, PlannedBatch, TablePlan
+from relayout.ingest.plan import Action, Change, Cost, Drop, IngestPlan, PlannedBatch, TablePlan
 from relayout.ingest.schema import SourceSchema, evolve, infer, mapping_hash, table_schema
+from relayout.ingest.units import split
 from relayout.jobs.pending import Pending, pending_batches
 from relayout.jobs.sample import sample_of
 from relayout.jobs.sources import Sources, contents_of, declared_types, list_sources
@@ -25,9 +28,12 @@ from relayout.read.tables import facts_of
 from relayout.table.batches import BatchKey
 from relayout.table.facts import TableFacts
 from relayout.table.layouts import Layout, describe, layout_of
-from relayout.table.names import TableName
+from relayout.table.names import TableName, parse
 from relayout.table.schemas import Column, Evolution, TableSchema
 from relayout.table.sources import FileContent, SourceFile
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as NativeTable
 
 Analyse = Callable[[TableSchema, Mapping[str, str]], dict[str, str]]
 """Asks Spark for the types of expressions over a schema; only called where nothing else tells them."""
@@ -46,6 +52,7 @@ class TableWork:
     batches: Mapping[BatchKey, tuple[SourceFile, ...]]
     shared: frozenset[str]
     batch_columns: tuple[tuple[str, str], ...]
+    incremental: Mapping[BatchKey, tuple[BatchKey, ...]]
     state: LedgerState
     facts: TableFacts | None
 
@@ -122,10 +129,12 @@ class Planner:
         declared, facts = look.declared, look.facts
         runnable = [batch for batch in pending.batches if batch.runs and batch.key in pending.assignment.batches]
         sample = sample_of(look.sources, pending.assignment, runnable, pending.schema, layout)
-        predicted = forecast(
-            layout, pending.assignment.batches, sample, self._config.defaults.target_file_mb << 20
+        predicted = forecast(layout, pending.assignment.batches, sample, self._config.defaults.target_file_mb << 20)
+        _, expressions = split_expressions(declared.columns)
+        own = _own_bytes(pending.assignment)
+        batches = tuple(
+            _estimated(batch, own.get(batch.key, 0), sample, pending, layout, wanted) for batch in pending.batches
         )
-        literals, expressions = split_expressions(declared.columns)
         plan = TablePlan(
             table=declared.name,
             layout=describe(layout),
@@ -138,7 +147,7 @@ class Planner:
             engine_reason=f"columns {', '.join(name for name, _ in expressions)} are Spark SQL expressions"
             if expressions
             else "DuckDB inside Spark tasks reads and lays out whole files",
-            batches=tuple(_estimated(batch, sample, pending, layout, wanted) for batch in pending.batches),
+            batches=batches,
             done=pending.done,
             kept_without_source=pending.kept,
             gaps=gaps([*pending.assignment.batches]),
@@ -146,6 +155,7 @@ class Planner:
             notes=pending.schema.notes,
             advice=layout_advice(layout, predicted) if runnable else (),
             forecast=predicted if runnable else None,
+            cost=_cost(batches, pending.assignment),
         )
         return TableWork(
             plan,
@@ -157,14 +167,13 @@ class Planner:
             pending.assignment.batches,
             pending.assignment.shared,
             pending.batch_columns,
+            pending.incremental,
             look.state,
             facts,
         )
 
     def _drops(self) -> tuple[Drop, ...]:
         """Tables that relayout made here and that the configuration no longer names."""
-        from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE
-
         dropped = []
         for table in self._reader.table_names(self._config.namespace):
             if table in self._config.tables or table == LEDGER_TABLE or table.startswith(ALTERNATE_PREFIX):
@@ -188,7 +197,7 @@ class _Look:
     sources: Sources
     state: LedgerState
     ledger: LedgerReader
-    native: object
+    native: NativeTable | None
 
     def contents(self, files: Sequence[SourceFile], value_columns: Sequence[str]) -> dict[str, FileContent]:
         return contents_of(self.config, self.declared, self.sources, files, value_columns)
@@ -207,8 +216,6 @@ def chosen_tables(config: Config, names: Sequence[str]) -> list[Table]:
     """The tables that were asked for by bare or full name; all declared ones with a source when none was."""
     if not names:
         return [table for table in config.tables.values() if table.source]
-    from relayout.table.names import parse
-
     chosen = []
     for text in names:
         name = parse(text, config.namespace, config.catalog.name)
@@ -263,22 +270,46 @@ def _schema_changes(evolution: Evolution | None) -> tuple[str, ...]:
 
 
 def _estimated(
-    batch: PlannedBatch, sample: object, pending: Pending, layout: Layout, wanted: TableSchema
+    batch: PlannedBatch,
+    own_bytes: float,
+    sample: Sample | None,
+    pending: Pending,
+    layout: Layout,
+    wanted: TableSchema,
 ) -> PlannedBatch:
-    from dataclasses import replace
-
-    from relayout.ingest.advice import Sample
-    from relayout.ingest.units import split
-
     files = pending.assignment.batches.get(batch.key, ())
-    rows = None
-    if isinstance(sample, Sample) and sample.source_bytes:
-        rows = int(batch.size_bytes / sample.source_bytes * sample.rows)
+    rows = batch.rows_estimate
+    if files and sample is not None and sample.source_bytes:
+        rows = int(own_bytes / sample.source_bytes * sample.rows)
     finer = [*layout.identity_columns, *pending.schema.path_columns, *(column.name for column in wanted)]
     names = [name for name, _ in pending.batch_columns]
     warnings = batch_warnings(batch.key, files, names, dict.fromkeys(finer)) if files else ()
     parts = len(split(files, 1)) if files else 1
     return replace(batch, rows_estimate=rows, warnings=batch.warnings + warnings, parts=parts)
+
+
+def _own_bytes(assignment: Assignment) -> dict[BatchKey, float]:
+    """Bytes of each batch's files; a file that holds several batches is parted equally among them."""
+    holders = Counter(file.path for members in assignment.batches.values() for file in members)
+    return {
+        key: sum(file.size_bytes / holders[file.path] for file in members)
+        for key, members in assignment.batches.items()
+    }
+
+
+def _cost(batches: Sequence[PlannedBatch], assignment: Assignment) -> Cost:
+    running = [batch for batch in batches if batch.runs]
+    loaded = [batch for batch in running if batch.action is Action.LOAD]
+    read = {file.path: file.size_bytes for batch in loaded for file in assignment.batches[batch.key]}
+    rewritten = [batch for batch in running if batch.action is Action.REWRITE]
+    rows = [batch.rows_estimate for batch in (*loaded, *rewritten)]
+    known = [count for count in rows if count is not None]
+    return Cost(
+        len(running),
+        len(read),
+        sum(read.values()) + sum(batch.size_bytes for batch in rewritten),
+        sum(known) if len(known) == len(rows) else None,
+    )
 
 
 def _troubled(declared: Table, error: RelayoutError) -> TablePlan:
@@ -296,6 +327,3 @@ def _troubled(declared: Table, error: RelayoutError) -> TablePlan:
         done=0,
         problem=str(error),
     )
-
-
-__all__ = ["Analyse", "Assignment", "PlannedWork", "Planner", "TableWork", "chosen_tables"]

@@ -11,9 +11,9 @@ from relayout.config.model import Table
 from relayout.errors import SourceError
 from relayout.read.heads import columns_in_heads
 from relayout.read.listing import Listing, list_source
+from relayout.read.local_files import format_of
 from relayout.read.objects import ObjectStore
 from relayout.read.scan_cache import ScanCache
-from relayout.read.local_files import format_of
 from relayout.read.scanning import scan
 from relayout.table.facts import TableFacts
 from relayout.table.scalars import from_text

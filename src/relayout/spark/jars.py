@@ -39,8 +39,15 @@ ICEBERG = Jar(
 SQLITE = Jar(
     "org.xerial", "sqlite-jdbc", "3.50.3.0", "a3f53a2aa15ae9425a9e793bbe9c8e5288febeb4b65ef5c1a4e80d4c2045cf08"
 )
-POSTGRESQL = Jar("org.postgresql", "postgresql", "42.7.8", "2a32a9dcbc42d67a50ad3a0de5efd102c8d2be46720045f2cbd6689f160ab7c7")
-AWS = Jar("org.apache.iceberg", "iceberg-aws-bundle", "1.12.0", "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957")
+POSTGRESQL = Jar(
+    "org.postgresql", "postgresql", "42.7.8", "2a32a9dcbc42d67a50ad3a0de5efd102c8d2be46720045f2cbd6689f160ab7c7"
+)
+AWS = Jar(
+    "org.apache.iceberg",
+    "iceberg-aws-bundle",
+    "1.12.0",
+    "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
+)
 
 Fetch = Callable[[Iterable[str], Path], None]
 """Resolves coordinates into a folder; Spark's own resolver stands behind it."""

@@ -56,7 +56,7 @@ class _Validator:
     def validate(self, snapshots: Any) -> bool:
         try:
             self.verdict = self.judge(_summaries(snapshots))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # An exception here would reach Java as an unknown failure; refusing is certain, and the error is kept.
             self.failure = error
             self.verdict = f"the check itself failed: {error}"
@@ -82,7 +82,8 @@ class JavaTable:
 
     def __init__(self, spark: SparkSession, full_name: str) -> None:
         self._spark: Any = spark
-        self._jvm: Any = self._spark._jvm
+        jvm: Any = self._spark._jvm
+        self._jvm = jvm
         try:
             self._table: Any = self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
                 self._spark._jsparkSession, full_name

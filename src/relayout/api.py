@@ -1,0 +1,149 @@
+"""The Python door: `relayout.open(...)` gives a `Lake` with one short method per verb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from relayout.config import Config
+from relayout.errors import MissingError, PlanStale
+from relayout.ingest.plan import IngestPlan
+from relayout.jobs.plan import PlannedWork, Planner
+from relayout.jobs.progress import Listener, Silence
+from relayout.table.names import parse
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+    from pyspark.sql import DataFrame, SparkSession
+
+    from relayout.commit.receipts import Receipt
+    from relayout.jobs.apply import ApplyOptions
+    from relayout.jobs.invalidate import Invalidation
+    from relayout.read.overview import LakeStatus
+    from relayout.table.schemas import TableSchema
+
+
+def open(source: str | PathLike[str] | Mapping[str, Any], spark: SparkSession | None = None) -> Lake:
+    """A lake from a configuration file, a folder that holds `relayout.yaml`, or a mapping of the same shape.
+
+    A session that is given is used as it is; otherwise one is started when the first verb needs it.
+    """
+    from relayout.config import from_mapping, load
+
+    config = from_mapping(source) if isinstance(source, Mapping) else load(str(source))
+    return Lake(config, spark)
+
+
+class Lake:
+    """Declared tables, their sources and the catalog they live in."""
+
+    def __init__(self, config: Config, spark: SparkSession | None = None) -> None:
+        self.config = config
+        self._given = spark
+        self._session: SparkSession | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session with the configured catalog; started when it is first asked for."""
+        if self._session is None:
+            from relayout.spark.session import joined_session, start_session
+
+            self._session = joined_session(self._given, self.config) if self._given else start_session(self.config)
+        return self._session
+
+    def plan(self, tables: Sequence[str] = ()) -> IngestPlan:
+        """What `apply` would do; writes nothing."""
+        return self._planner().plan(tables).plan
+
+    def apply(
+        self,
+        plan: IngestPlan | None = None,
+        *,
+        tables: Sequence[str] = (),
+        prune: bool = False,
+        overwrite_edits: bool = False,
+        listener: Listener | None = None,
+    ) -> Receipt:
+        """Do what the plan says, or what a plan made now would say; PlanStale when the given one no longer holds."""
+        from relayout.jobs.apply import ApplyOptions
+
+        planner = self._planner()
+        work = planner.plan(tables) if plan is None else self._same_work(planner, plan)
+        return self._applied(planner, work, ApplyOptions(prune, overwrite_edits), listener)
+
+    def retry(self, tables: Sequence[str] = (), *, listener: Listener | None = None) -> Receipt:
+        """Load the batches whose last attempt failed, and nothing else."""
+        from relayout.jobs.apply import ApplyOptions
+
+        planner = self._planner()
+        return self._applied(planner, planner.plan(tables), ApplyOptions(only_failed=True), listener)
+
+    def sql(self, text: str) -> DataFrame:
+        """Run a query, DML or DDL; bare table names mean the configured namespace."""
+        from relayout.commit.statements import run_statement
+        from relayout.commit.tables import prepare_embedded_catalog
+
+        prepare_embedded_catalog(self.config)
+        return run_statement(self.spark, self.config.catalog.name, self.config.namespace, text)
+
+    def status(self, tables: Sequence[str] = ()) -> LakeStatus:
+        """How the tables are: layout, files, health, ledger."""
+        from relayout.jobs.status import read_status
+
+        return read_status(self.config, tables)
+
+    def table(self, name: str) -> IcebergTable:
+        """A table through PyIceberg, as it is now."""
+        from relayout.read.catalog import CatalogReader
+
+        wanted = parse(name, self.config.namespace, self.config.catalog.name)
+        native = CatalogReader(self.config).load(wanted)
+        if native is None:
+            raise MissingError(
+                f"there is no table {wanted}", where=self.config.catalog.name, next="`relayout status` lists the tables"
+            )
+        return native
+
+    def invalidate(self, table: str, batches: Sequence[str] = (), *, dry_run: bool = False) -> Invalidation:
+        """Mark loaded batches as not done, so that the next `apply` loads them again; their rows stay until then."""
+        from relayout.jobs.invalidate import invalidate, plan_invalidation
+
+        planned = plan_invalidation(self.config, table, batches)
+        if not dry_run and planned.batches:
+            invalidate(self.spark, self.config, planned)
+        return planned
+
+    def _planner(self) -> Planner:
+        return Planner(self.config, self._types_of)
+
+    def _types_of(self, schema: TableSchema, expressions: Mapping[str, str]) -> dict[str, str]:
+        from relayout.spark.expressions import types_of
+
+        return types_of(self.spark, schema, expressions)
+
+    def _same_work(self, planner: Planner, plan: IngestPlan) -> PlannedWork:
+        """The work behind a stored plan, if the world is still the one it was made for."""
+        from relayout.jobs.apply import refuse_if_moved
+
+        gone = [table.table for table in plan.tables if table.table not in self.config.tables]
+        if gone:
+            raise PlanStale(
+                f"no longer declared: {', '.join(gone)}",
+                where=f"plan {plan.plan_id}",
+                next="make a new plan with `relayout plan -o plan.json`",
+            )
+        names = [table.table for table in plan.tables]
+        everything = [table.name for table in self.config.tables.values() if table.source]
+        present = planner.plan(() if plan.drops or sorted(names) == sorted(everything) else names)
+        refuse_if_moved(plan, present.plan)
+        return present
+
+    def _applied(
+        self, planner: Planner, work: PlannedWork, options: ApplyOptions, listener: Listener | None
+    ) -> Receipt:
+        from relayout.jobs.apply import Apply, nothing_done, runs_anything
+
+        if not runs_anything(work, options):
+            return nothing_done(work, options)
+        return Apply(self.spark, self.config, planner, options, listener or Silence()).run(work)

@@ -1,0 +1,111 @@
+"""Ledger lines for what a run did to its batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from relayout.ingest.plan import PlannedBatch
+from relayout.ledger.records import (
+    PLAN_ID,
+    PREVIOUS_STAMP,
+    RUN_ID,
+    BatchRecord,
+    BatchStamp,
+    SourceStamp,
+    State,
+    fingerprint_of,
+)
+from relayout.table.batches import BatchKey
+from relayout.table.facts import Snapshot
+from relayout.table.sources import SourceFile
+
+
+def batch_record(
+    table: str, layout: str, batch: PlannedBatch, state: State, plan_id: str, run_id: str, seconds: float
+) -> BatchRecord:
+    """A line that says nothing yet of files and snapshots."""
+    return BatchRecord(
+        table_name=table,
+        layout=layout,
+        batch=batch.key,
+        state=state,
+        fingerprint=batch.fingerprint,
+        schema_hash=batch.schema_hash,
+        snapshot_id=None,
+        previous_stamp=None,
+        sequence_number=0,
+        plan_id=plan_id,
+        run_id=run_id,
+        rows=0,
+        files=0,
+        size_bytes=0,
+        seconds=round(seconds, 3),
+        error="",
+        recorded_at_ms=now_ms(),
+    )
+
+
+def landed(record: BatchRecord, stamp: BatchStamp, snapshot: Snapshot, previous_stamp: int | None) -> BatchRecord:
+    """The same batch, visible in a snapshot."""
+    return replace(
+        record,
+        rows=stamp.rows,
+        files=stamp.files,
+        size_bytes=stamp.size_bytes,
+        snapshot_id=snapshot.snapshot_id,
+        sequence_number=snapshot.sequence_number,
+        previous_stamp=previous_stamp,
+    )
+
+
+def source_stamps(files: Iterable[SourceFile], hashes: Mapping[str, str]) -> tuple[SourceStamp, ...]:
+    """The files as they were read; a file whose hash is not known counts as changed once it is touched."""
+    return tuple(
+        SourceStamp(
+            file.path, file.size_bytes, file.modified_ns, file.changed_ns, file.etag, hashes.get(file.path, "")
+        )
+        for file in files
+    )
+
+
+def repaired(
+    table: str,
+    layout: str,
+    unrecorded: Sequence[tuple[Snapshot, BatchStamp]],
+    present: Mapping[BatchKey, Sequence[SourceFile]],
+) -> list[BatchRecord]:
+    """Lines for stamps whose run died before it wrote the ledger; sources that still look the same are known again."""
+    found = []
+    for snapshot, stamp in unrecorded:
+        previous = snapshot.summary.get(PREVIOUS_STAMP, "")
+        files = present.get(stamp.batch, ())
+        same = not stamp.removed and fingerprint_of(files) == stamp.fingerprint
+        found.append(
+            BatchRecord(
+                table_name=table,
+                layout=layout,
+                batch=stamp.batch,
+                state=State.REMOVED if stamp.removed else State.DONE,
+                fingerprint=stamp.fingerprint,
+                schema_hash=stamp.schema_hash,
+                snapshot_id=snapshot.snapshot_id,
+                previous_stamp=int(previous) if previous else None,
+                sequence_number=snapshot.sequence_number,
+                plan_id=snapshot.summary.get(PLAN_ID, ""),
+                run_id=snapshot.summary.get(RUN_ID, ""),
+                rows=stamp.rows,
+                files=stamp.files,
+                size_bytes=stamp.size_bytes,
+                seconds=0.0,
+                error="",
+                recorded_at_ms=now_ms(),
+                sources=source_stamps(files, {}) if same else None,
+            )
+        )
+    return found
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""The condition of tables: what it costs to read them as they are, and what would mend that."""
