@@ -6,15 +6,14 @@ Formats: https://iceberg.apache.org/spec/#position-delete-files and https://iceb
 from __future__ import annotations
 
 import json
-import os
 import struct
-import tempfile
 import uuid
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from relayout.kernels.places import place_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +61,7 @@ def delete_file(positions: pa.Table, target: DeleteTarget) -> dict[str, Any]:
         body, extra = _position_parquet(path, gone), _path_bounds(path)
         name, kind = f"{target.file_prefix}-{uuid.uuid4()}-deletes.parquet", "parquet"
     final = f"{target.data_location.rstrip('/')}/{name}"
-    _store(body, final, target)
+    place_for(final, target.store).write(body, final)
     return {
         "spec-id": data_file["spec-id"],
         "content": "position-deletes",
@@ -143,17 +142,3 @@ def _vector(positions: np.ndarray[Any, Any]) -> bytes:
         body += struct.pack("<I", int(key)) + bits.serialize()
     data = struct.pack("<I", VECTOR_MAGIC) + body
     return struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
-
-
-def _store(body: bytes, final: str, target: DeleteTarget) -> None:
-    if final.startswith("s3://"):
-        from relayout.read.objects import ObjectStore
-
-        with tempfile.TemporaryDirectory() as folder:
-            local = Path(folder) / "deletes"
-            local.write_bytes(body)
-            ObjectStore.from_properties(target.store).put(str(local), final)
-        return
-    path = final.removeprefix("file:")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    Path(path).write_bytes(body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relayout.kernels.metrics import Leaf, file_metrics
+from relayout.kernels.places import place_for
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.layouts import transform_result_type
 from relayout.table.names import batch_file_prefix, partition_path, quote_duckdb
@@ -249,7 +249,7 @@ def partition_json(value: Scalar, kind: str) -> Scalar:
 
 def _published(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Target) -> list[OutputFile]:
     """Move whole files to where the table keeps them; if one cannot be moved, none stays there."""
-    place = _ObjectPlace(target) if target.data_location.startswith("s3://") else _LocalPlace()
+    place = place_for(target.data_location, target.store)
     published: list[OutputFile] = []
     try:
         for batch, content in described:
@@ -269,30 +269,3 @@ def _final_path(batch: BatchKey, content: Mapping[str, Any], target: Target) -> 
     name = f"{prefix}{target.file_prefix}-{Path(str(content['file-path'])).name}"
     folder = partition_path([field.name for field in target.fields], content["partition"])
     return "/".join(part for part in (target.data_location.rstrip("/"), folder, name) if part)
-
-
-class _LocalPlace:
-    """A disk: files are renamed into place."""
-
-    def move(self, written: str, final: str) -> None:
-        local = final.removeprefix("file:")
-        os.makedirs(os.path.dirname(local), exist_ok=True)
-        os.rename(written, local)
-
-    def remove(self, final: str) -> None:
-        os.unlink(final.removeprefix("file:"))
-
-
-class _ObjectPlace:
-    """An object store: files are uploaded."""
-
-    def __init__(self, target: Target) -> None:
-        from relayout.read.objects import ObjectStore
-
-        self._store = ObjectStore.from_properties(target.store)
-
-    def move(self, written: str, final: str) -> None:
-        self._store.put(written, final)
-
-    def remove(self, final: str) -> None:
-        self._store.delete(final)

@@ -1,4 +1,4 @@
-"""S3 as a place of source files: listing and fetching through PyArrow's own client, no JVM."""
+"""S3 as a place of files: listing, fetching, uploading through PyArrow's own client, no JVM."""
 
 from __future__ import annotations
 
@@ -52,6 +52,35 @@ class ObjectStore:
         except OSError as problem:
             raise _told(problem, path) from problem
         os.replace(unfinished, to_local)
+
+    def put(self, local: str, to: str) -> None:
+        """Upload a local file; the object appears only when all of it has arrived."""
+        try:
+            with open(local, "rb") as source, self.client.open_output_stream(_key(to)) as target:
+                while chunk := source.read(_CHUNK_BYTES):
+                    target.write(chunk)
+        except OSError as problem:
+            raise _told(problem, to) from problem
+
+    def write(self, body: bytes, to: str) -> None:
+        """Make an object of these bytes."""
+        try:
+            with self.client.open_output_stream(_key(to)) as target:
+                target.write(body)
+        except OSError as problem:
+            raise _told(problem, to) from problem
+
+    def delete(self, path: str) -> bool:
+        """Delete an object; False when there was none."""
+        from pyarrow.fs import FileType
+
+        try:
+            if self.client.get_file_info(_key(path)).type != FileType.File:
+                return False
+            self.client.delete_file(_key(path))
+        except OSError as problem:
+            raise _told(problem, path) from problem
+        return True
 
 
 def client_options(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""Where written files go: renamed on a disk, uploaded to an object store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+
+class Place(Protocol):
+    """Takes whole files under their final address, and takes them back."""
+
+    def move(self, written: str, final: str) -> None: ...
+
+    def write(self, body: bytes, final: str) -> None: ...
+
+    def remove(self, final: str) -> bool: ...
+
+
+def place_for(address: str, store: Mapping[str, str]) -> Place:
+    """The place of an address; `store` are the catalog's `s3.*` properties."""
+    return _ObjectPlace(store) if address.startswith("s3://") else _LocalPlace()
+
+
+class _LocalPlace:
+    """A disk: files are renamed into place."""
+
+    def move(self, written: str, final: str) -> None:
+        local = final.removeprefix("file:")
+        os.makedirs(os.path.dirname(local), exist_ok=True)
+        os.rename(written, local)
+
+    def write(self, body: bytes, final: str) -> None:
+        local = Path(final.removeprefix("file:"))
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.write_bytes(body)
+
+    def remove(self, final: str) -> bool:
+        """Delete the file; False when there was none."""
+        try:
+            os.unlink(final.removeprefix("file:"))
+        except FileNotFoundError:
+            return False
+        return True
+
+
+class _ObjectPlace:
+    """An object store: files are uploaded."""
+
+    def __init__(self, store: Mapping[str, str]) -> None:
+        from relayout.read.objects import ObjectStore
+
+        self._store = ObjectStore.from_properties(store)
+
+    def move(self, written: str, final: str) -> None:
+        self._store.put(written, final)
+
+    def write(self, body: bytes, final: str) -> None:
+        self._store.write(body, final)
+
+    def remove(self, final: str) -> bool:
+        """Delete the object; False when there was none."""
+        return self._store.delete(final)
