@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from relayout.commit.receipts import Receipt
     from relayout.jobs.apply import ApplyOptions
     from relayout.jobs.invalidate import Invalidation
-    from relayout.read.overview import LakeStatus
     from relayout.table.schemas import TableSchema
+    from relayout.upkeep.lake_status import LakeStatus
 
 
 def open(source: str | PathLike[str] | Mapping[str, Any], spark: SparkSession | None = None) -> Lake:
@@ -47,9 +47,9 @@ class Lake:
     def spark(self) -> SparkSession:
         """The Spark session with the configured catalog; started when it is first asked for."""
         if self._session is None:
-            from relayout.spark.session import joined_session, start_session
+            from relayout.spark.session import adopt_session, start_session
 
-            self._session = joined_session(self._given, self.config) if self._given else start_session(self.config)
+            self._session = adopt_session(self._given, self.config) if self._given else start_session(self.config)
         return self._session
 
     def plan(self, tables: Sequence[str] = ()) -> IngestPlan:

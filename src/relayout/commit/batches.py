@@ -151,7 +151,7 @@ class BatchPublisher:
         return Committed(newest, _previous_of(newest), elsewhere=tuple(found))
 
     def _since_plan(self, facts: TableFacts) -> list[Snapshot]:
-        newer = []
+        newer: list[Snapshot] = []
         for snapshot in facts.ancestry:
             if snapshot.snapshot_id == self._planned_on:
                 return newer

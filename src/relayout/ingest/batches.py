@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 from relayout.ledger.records import SourceStamp
@@ -131,7 +132,7 @@ def gaps(keys: Iterable[BatchKey]) -> tuple[str, ...]:
     if len(numbers) != len(values):
         return ()
     missing = []
-    for low, high in zip(numbers, numbers[1:], strict=False):
+    for low, high in pairwise(numbers):
         if high - low > LONGEST_GAP:
             return ()
         missing += [f"{{{name}={value}}}" for value in range(low + 1, high)]

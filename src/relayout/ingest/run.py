@@ -191,9 +191,7 @@ def _engine_failure(error: Exception) -> str:
     return failure_text(error)
 
 
-def rewrite_from_table(
-    spark: SparkSession, unit: Unit, rows_of: TableRows, reading: Reading, parts: int
-) -> UnitResult:
+def rewrite_from_table(spark: SparkSession, unit: Unit, rows_of: TableRows, reading: Reading, parts: int) -> UnitResult:
     """Lay the rows that a table holds of one batch out anew, read at exactly one snapshot."""
     held = set(rows_of.columns)
     select = [
@@ -204,9 +202,7 @@ def rewrite_from_table(
     try:
         frame = spark.read.option("snapshot-id", str(rows_of.snapshot_id)).table(rows_of.full_name)
         frame = frame.where(rows_of.condition).selectExpr(*select).coalesce(parts)
-        results = [
-            json.loads(row.result) for row in frame.mapInArrow(write_incoming(tasks), "result string").collect()
-        ]
+        results = [json.loads(row.result) for row in frame.mapInArrow(write_incoming(tasks), "result string").collect()]
     except Exception as error:  # noqa: BLE001
         # Spark raises whatever went wrong in three languages; one batch's failure is a value here.
         return UnitResult(unit, {}, {}, _engine_failure(error))

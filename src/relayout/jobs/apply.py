@@ -31,7 +31,7 @@ from relayout.jobs.record import batch_record, now_ms, repaired
 from relayout.ledger.records import BASE_LAYOUT, BatchRecord, State
 from relayout.read.catalog import CatalogReader
 from relayout.read.ledger import LedgerReader
-from relayout.report.log_lines import committed, complete, large_batch, materializing
+from relayout.report.log_lines import snapshot_committed, table_begins, table_complete
 from relayout.table.batches import BatchKey
 from relayout.table.names import TableName
 from relayout.table.schemas import Column
@@ -84,7 +84,9 @@ def nothing_done(planned: PlannedWork, options: ApplyOptions) -> Receipt:
     for plan in planned.plan.tables:
         work = planned.works.get(plan.table)
         receipts = left_aside(work, options) if work else []
-        tables.append(TableReceipt(plan.table, plan.change.value, tuple(receipts), 0.0, None, plan.problem, plan.bad_files))
+        tables.append(
+            TableReceipt(plan.table, plan.change.value, tuple(receipts), 0.0, None, plan.problem, plan.bad_files)
+        )
     return Receipt(planned.plan.plan_id, "", tuple(tables), 0.0)
 
 
@@ -159,7 +161,7 @@ class Apply:
     def _table(self, context: RunContext, work: TableWork) -> TableReceipt:
         begun = time.monotonic()
         name = work.declared.name
-        self._listener.line(Level.INFO, materializing(name))
+        self._listener.line(Level.INFO, table_begins(name))
         receipts: list[BatchReceipt] = []
         before: Census | None = None
         error = ""
@@ -183,10 +185,9 @@ class Apply:
             error=error,
             bad_files=work.plan.bad_files,
         )
-        done, failed = (sum(1 for _ in receipt.of(outcome)) for outcome in (Outcome.DONE, Outcome.FAILED))
-        self._listener.line(Level.INFO, complete(name, done, failed, receipt.seconds))
+        self._listener.line(Level.INFO, table_complete(receipt))
         for snapshot_id in receipt.snapshot_ids:
-            self._listener.line(Level.INFO, committed(snapshot_id))
+            self._listener.line(Level.INFO, snapshot_committed(snapshot_id))
         return receipt
 
     def _rounds(self, context: RunContext, work: TableWork) -> list[BatchReceipt]:
@@ -197,7 +198,7 @@ class Apply:
         for number in range(PLAN_ROUNDS):
             for batch in chosen:
                 for warning in batch.warnings:
-                    self._listener.line(Level.WARNING, large_batch(warning))
+                    self._listener.line(Level.WARNING, warning)
             outcome = TableRun(context, work, chosen).run() if chosen else None
             if outcome is None:
                 break

@@ -154,9 +154,7 @@ class TableRun:
             self._context.stopping.wait(delay)
             waiting = [batch for batch, _ in failed]
 
-    def _load_once(
-        self, batches: Sequence[PlannedBatch], attempt: int, last: bool
-    ) -> list[tuple[PlannedBatch, str]]:
+    def _load_once(self, batches: Sequence[PlannedBatch], attempt: int, last: bool) -> list[tuple[PlannedBatch, str]]:
         """Batches that failed and may be tried again, with the reason; after the last attempt they are recorded."""
         cores = int(self._context.spark.sparkContext.defaultParallelism)
         units = units_of(batches, self._work.batches, self._work.shared, cores, self._fans_out())

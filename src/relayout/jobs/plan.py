@@ -27,7 +27,7 @@ from relayout.read.ledger import LedgerReader
 from relayout.read.tables import facts_of
 from relayout.table.batches import BatchKey
 from relayout.table.facts import TableFacts
-from relayout.table.layouts import Layout, describe, layout_of
+from relayout.table.layouts import Layout, describe, layout_of, same_layout
 from relayout.table.names import TableName, parse
 from relayout.table.schemas import Column, Evolution, TableSchema
 from relayout.table.sources import FileContent, SourceFile
@@ -243,15 +243,6 @@ def _change(
     if not same_layout(facts.layout, layout):
         return Change.RELAYOUT, evolution
     return (Change.EVOLVE if evolution.changes_table else Change.NONE), evolution
-
-
-def same_layout(actual: Layout, declared: Layout) -> bool:
-    """Partition order does not matter to a reader, sort order does."""
-
-    def levels(layout: Layout) -> set[tuple[str, str]]:
-        return {(field.column, field.transform) for field in layout.partition}
-
-    return levels(actual) == levels(declared) and actual.sort == declared.sort
 
 
 def _final_schema(facts: TableFacts | None, wanted: TableSchema, evolution: Evolution | None) -> TableSchema:

@@ -63,9 +63,7 @@ def landed(record: BatchRecord, stamp: BatchStamp, snapshot: Snapshot, previous_
 def source_stamps(files: Iterable[SourceFile], hashes: Mapping[str, str]) -> tuple[SourceStamp, ...]:
     """The files as they were read; a file whose hash is not known counts as changed once it is touched."""
     return tuple(
-        SourceStamp(
-            file.path, file.size_bytes, file.modified_ns, file.changed_ns, file.etag, hashes.get(file.path, "")
-        )
+        SourceStamp(file.path, file.size_bytes, file.modified_ns, file.changed_ns, file.etag, hashes.get(file.path, ""))
         for file in files
     )
 

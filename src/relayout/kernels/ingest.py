@@ -1,4 +1,4 @@
-"""Source files to data files inside one Spark task: read typed, lay out, describe; memory bounded, disk for the rest."""
+"""Source files to data files inside one Spark task: read typed, lay out, describe; memory is bounded, disk is not."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run_task(task: IngestTask) -> dict[str, Any]:
             outputs = bench.write()
             bench.check_sources_again()
         return {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # The reason travels as a value, so that one bad batch does not end the job that carries the others.
         return {"task": task.number, "error": failure_text(error), "moved": isinstance(error, SourceMoved)}
 

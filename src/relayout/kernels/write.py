@@ -163,7 +163,7 @@ def transformed(connection: duckdb.DuckDBPyConnection, field: TargetField) -> st
 
 def _transform_function(connection: duckdb.DuckDBPyConnection, name: str, argument: int, field: TargetField) -> str:
     """Iceberg's own (Rust) implementation as a vectorised function, so that every engine agrees on the value."""
-    from duckdb.functional import PythonUDFType
+    from duckdb.func import FunctionNullHandling, PythonUDFType
     from pyiceberg.transforms import BucketTransform, TruncateTransform
 
     from relayout.table.types import iceberg_type
@@ -177,7 +177,7 @@ def _transform_function(connection: duckdb.DuckDBPyConnection, name: str, argume
         [duckdb_type(field.type)],
         duckdb_type(field.result_type),
         type=PythonUDFType.ARROW,
-        null_handling="special",
+        null_handling=FunctionNullHandling.SPECIAL,
     )
     return function
 

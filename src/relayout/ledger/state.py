@@ -59,10 +59,11 @@ def judge(ancestry: Sequence[Snapshot], records: Iterable[BatchRecord], layout: 
             if line is None:
                 unrecorded.append((snapshot, stamp))
             voids = (snapshot.snapshot_id, stamp.batch) in voided
+            now = stamp
             if line is not None and line.schema_hash != stamp.schema_hash:
                 # A rewrite in place changed how the rows lie without loading them anew; the ledger knows.
-                stamp = replace(stamp, schema_hash=line.schema_hash)
-            found.append(DoneBatch(stamp, snapshot.snapshot_id, snapshot.sequence_number, line, voids))
+                now = replace(stamp, schema_hash=line.schema_hash)
+            found.append(DoneBatch(now, snapshot.snapshot_id, snapshot.sequence_number, line, voids))
     for snapshot_id in counted - live:
         for record in _newest_lines(commits[snapshot_id]).values():
             voids = (snapshot_id, record.batch) in voided

@@ -1,4 +1,4 @@
-"""How the live files of a table are sized: counted while manifests stream by, so memory does not grow with the table."""
+"""How the live files of a table are sized: counted while manifests stream by, so memory stays as small as it is."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ class LedgerReader:
         return self._scan(table_name, ("*",), tuple(snapshot_ids))
 
     def _scan(self, table_name: str, fields: tuple[str, ...], snapshot_ids: tuple[int, ...]) -> tuple[BatchRecord, ...]:
-        from pyiceberg.expressions import And, BooleanExpression, EqualTo, In
+        from pyiceberg.expressions import And, BooleanExpression, EqualTo, In, Reference, literal
 
         ledger = self._reader.load(self._name)
         if ledger is None or ledger.current_snapshot() is None:
             return ()
-        wanted: BooleanExpression = EqualTo("table_name", table_name)
+        wanted: BooleanExpression = EqualTo(term=Reference("table_name"), value=literal(table_name))
         if snapshot_ids:
-            wanted = And(wanted, In("snapshot_id", set(snapshot_ids)))
+            wanted = And(wanted, In(term=Reference("snapshot_id"), values={literal(number) for number in snapshot_ids}))
         rows = ledger.scan(row_filter=wanted, selected_fields=fields).to_arrow().to_pylist()
         return tuple(BatchRecord.from_row(row) for row in rows)

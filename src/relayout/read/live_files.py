@@ -52,7 +52,7 @@ def files_of_batches(table: Table, keys: Sequence[BatchKey]) -> BatchFiles:
 
 def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
     """The rows of these batches as a PyIceberg expression."""
-    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, EqualTo, IsNull, Or
+    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, EqualTo, IsNull, Or, Reference
 
     schema = table.schema()
     combined: BooleanExpression = AlwaysFalse()
@@ -60,7 +60,8 @@ def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
         rows: BooleanExpression = AlwaysTrue()
         for name, value in key.items:
             kind = schema.find_field(name).field_type
-            test = IsNull(name) if value is None else EqualTo(name, _literal(value, text_of(kind)))
+            term = Reference(name)
+            test = IsNull(term=term) if value is None else EqualTo(term=term, value=_literal(value, text_of(kind)))
             rows = And(rows, test)
         combined = Or(combined, rows)
     return combined
@@ -102,10 +103,14 @@ def _decoded(raw: bytes, kind: str) -> Scalar:
     if kind in ("int", "long"):
         return int.from_bytes(raw, "little", signed=True)
     from pyiceberg.conversions import from_bytes
+    from pyiceberg.types import PrimitiveType
 
     from relayout.table.types import iceberg_type
 
-    return plain(from_bytes(iceberg_type(kind), raw), kind)
+    primitive = iceberg_type(kind)
+    if not isinstance(primitive, PrimitiveType):
+        raise ValueError(f"{kind} has no bounds")
+    return plain(from_bytes(primitive, raw), kind)
 
 
 def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:

@@ -44,7 +44,9 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 def line_of(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> str:
     """One row as a line, each cell cut and padded to its column's width."""
     cells = zip(row, widths, strict=True)
-    return GAP.join(padded(cut(text, width), width, place in right) for place, (text, width) in enumerate(cells)).rstrip()
+    return GAP.join(
+        padded(cut(text, width), width, place in right) for place, (text, width) in enumerate(cells)
+    ).rstrip()
 
 
 def fitted(widths: Sequence[int], room: int) -> list[int]:

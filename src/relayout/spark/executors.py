@@ -22,7 +22,8 @@ LIBRARIES = ("duckdb", "numpy", "pandas", "pyarrow", "pyiceberg", "pyroaring")
 
 def ship_package(spark: SparkSession) -> None:
     """Send this package to executors in other processes, and see that their Python can run it."""
-    if spark.sparkContext.master.startswith("local["):
+    master = str(spark.sparkContext.master)
+    if master == "local" or master.startswith("local["):
         return
     spark.sparkContext.addPyFile(str(package_archive()))
     found = spark.sparkContext.parallelize([0], 1).mapPartitions(_what_is_missing).collect()

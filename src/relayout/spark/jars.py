@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from relayout.config import Config
 from relayout.errors import EnvironmentProblem
 
 
@@ -53,11 +54,12 @@ Fetch = Callable[[Iterable[str], Path], None]
 """Resolves coordinates into a folder; Spark's own resolver stands behind it."""
 
 
-def jars_for(catalog_type: str, catalog_uri: str, warehouse: str) -> tuple[Jar, ...]:
+def jars_for(config: Config) -> tuple[Jar, ...]:
+    """What the configured catalog and warehouse need; Iceberg's own runtime comes first."""
     wanted = [ICEBERG]
-    if catalog_type == "jdbc":
-        wanted.append(POSTGRESQL if catalog_uri.startswith("jdbc:postgresql:") else SQLITE)
-    if warehouse.startswith("s3://"):
+    if config.catalog.type == "jdbc":
+        wanted.append(POSTGRESQL if config.catalog.uri.startswith("jdbc:postgresql:") else SQLITE)
+    if config.warehouse.startswith("s3://") or config.catalog.type == "glue":
         wanted.append(AWS)
     return tuple(wanted)
 

@@ -144,8 +144,8 @@ def _on_this_machine(config: Config) -> bool:
 
 def _prepare_environment(config: Config) -> None:
     """Spark's scripts and Python's workers are told through the environment where Java and Python are."""
-    if SPARK_HOME := os.environ.get("SPARK_HOME"):
-        _require_matching_spark_home(SPARK_HOME)
+    if spark_home := os.environ.get("SPARK_HOME"):
+        _require_matching_spark_home(spark_home)
     os.environ["JAVA_HOME"] = home_for_spark(find_java(), cache_folder())
     if config.spark.master.startswith("local"):
         # Somebody's choice for other clusters would give local workers a Python without our libraries.
@@ -248,7 +248,7 @@ def _comparable(setting: str) -> str:
 
 def _refuse_other_kind_of_master(spark: SparkSession, config: Config) -> None:
     """One process has one context; local work must not land on a cluster, nor a cluster's on this machine."""
-    running = spark.sparkContext.master
+    running = str(spark.sparkContext.master)
     if running.startswith("local") != config.spark.master.startswith("local"):
         raise EnvironmentProblem(
             f"Spark already runs in this process on {running}, the configuration wants {config.spark.master}",
