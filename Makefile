@@ -24,7 +24,8 @@ help: ## list these targets
 setup: $(DEV) ## make .venv with everything that development needs
 
 demo: $(RUN) ## the whole story on generated data, in about a minute
-	$(BIN)/relayout demo
+	rm -rf build/demo && mkdir -p build
+	$(BIN)/relayout demo build/demo
 
 test: $(DEV) ## every test
 	$(BIN)/python -m pytest

@@ -308,7 +308,7 @@ def test_imports_downwards_pass() -> None:
 
 
 def test_neighbours_are_caught() -> None:
-    assert upward_imports(house(ledger="", read__objects="from relayout import ledger")) != []
+    assert upward_imports(house(read="", ledger__records="from relayout import read")) != []
     assert upward_imports(house(compact__plan="", ingest__plan="from relayout.compact.plan import Group")) == [
         "relayout.ingest.plan:1: room ingest/plan imports room compact/plan; only jobs/ joins rooms"
     ]

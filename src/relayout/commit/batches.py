@@ -7,6 +7,7 @@ is searched for our own stamp, and no file that such a commit may have used is e
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from relayout.ledger.records import (
     stamps_in,
 )
 from relayout.read.catalog import CatalogReader
+from relayout.read.edits import edited_batches
 from relayout.read.live_files import files_of_batches
 from relayout.read.tables import facts_of
 from relayout.spark.jvm.gateway import JavaFailure
@@ -35,9 +37,12 @@ from relayout.table.facts import Snapshot, TableFacts
 from relayout.table.names import TableName
 
 if TYPE_CHECKING:
+    from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
-ATTEMPTS = 6
+ATTEMPTS = 20
+LONGEST_PAUSE_SECONDS = 2.0
+STAMPED_MEANWHILE = "another run committed meanwhile"
 DOUBT_SECONDS = (0.0, 1.0, 3.0)
 """How long to look for a commit whose answer was lost before it is tried again."""
 
@@ -60,13 +65,10 @@ class Committed:
 
 
 class MovedMeanwhile(CommitConflict):
-    """Somebody else loaded some of these batches from other sources; they must be planned again."""
+    """Somebody else loaded or changed some of these batches since they were planned; they must be planned again."""
 
-    def __init__(self, keys: tuple[BatchKey, ...]) -> None:
-        super().__init__(
-            "loaded from other sources by another run meanwhile: " + ", ".join(str(key) for key in keys),
-            next="run `relayout apply` again",
-        )
+    def __init__(self, keys: tuple[BatchKey, ...], how: str) -> None:
+        super().__init__(f"{how}: " + ", ".join(str(key) for key in keys), next="run `relayout apply` again")
         self.keys = keys
 
 
@@ -97,21 +99,29 @@ class BatchPublisher:
         """
         last: JavaFailure | None = None
         for attempt in range(ATTEMPTS):
-            outcome = self._settled(batches)
+            native, facts = self._now()
+            outcome = self._settled(facts, batches)
             if outcome is not None:
                 return outcome
+            if read_at is None:
+                self._require_unedited(native, facts, batches)
             try:
-                return self._attempt(batches, read_at)
+                return self._attempt(native, facts, batches, read_at)
             except JavaFailure as failure:
                 last = failure
-                if read_at is not None and failure.is_a("ValidationException"):
+                if (
+                    read_at is not None
+                    and failure.is_a("ValidationException")
+                    and STAMPED_MEANWHILE not in str(failure)
+                ):
                     raise CommitConflict(
                         f"rows of {self._name} changed while they were laid out anew: {failure.message}",
                         where=str(self._name),
                         next="run `relayout apply` again",
                     ) from failure
                 if failure.is_a("CommitFailedException", "ValidationException"):
-                    time.sleep(0.1 * 2**attempt)
+                    # Two runs that commit in turn must not keep meeting at the same moment.
+                    time.sleep(random.uniform(0.05, min(LONGEST_PAUSE_SECONDS, 0.1 * 2**attempt)))
                     continue
                 self.in_doubt = True
                 landed = self._search_own(batches)
@@ -129,9 +139,8 @@ class BatchPublisher:
             next="run `relayout apply` again when the other writers are done",
         ) from last
 
-    def _settled(self, batches: Sequence[NewBatch]) -> Committed | None:
+    def _settled(self, facts: TableFacts, batches: Sequence[NewBatch]) -> Committed | None:
         """What newer history already says of these batches: ours landed after all, or others did the same work."""
-        facts = self._facts()
         newer = self._since_plan(facts)
         wanted = {batch.stamp.batch: batch.stamp.fingerprint for batch in batches}
         found: dict[BatchKey, tuple[Snapshot, BatchStamp]] = {}
@@ -146,7 +155,7 @@ class BatchPublisher:
             return Committed(own[0], _previous_of(own[0]))
         different = tuple(key for key, (_, stamp) in found.items() if stamp.fingerprint != wanted[key])
         if different or len(found) < len(wanted):
-            raise MovedMeanwhile(different or tuple(found))
+            raise MovedMeanwhile(different or tuple(found), "loaded by another run meanwhile")
         newest = next(iter(found.values()))[0]
         return Committed(newest, _previous_of(newest), elsewhere=tuple(found))
 
@@ -164,11 +173,18 @@ class BatchPublisher:
             )
         return newer
 
-    def _attempt(self, batches: Sequence[NewBatch], read_at: int | None) -> Committed:
-        native = self._reader.load(self._name)
-        if native is None:
-            raise CommitConflict(f"{self._name} was dropped meanwhile", next="run `relayout apply` again")
-        facts = facts_of(native, self._name)
+    def _require_unedited(self, native: Table, facts: TableFacts, batches: Sequence[NewBatch]) -> None:
+        """Rows that somebody changed after the plan was made are not replaced before a plan has shown them.
+
+        What lands after these facts were read is caught by the commit's own validation.
+        """
+        known = facts.ancestry[: len(self._since_plan(facts)) + 1]
+        since = {batch.stamp.batch: self._planned_on for batch in batches}
+        edited = edited_batches(native, known, since, frozenset())
+        if edited:
+            raise MovedMeanwhile(tuple(edited), "rows were changed by somebody else meanwhile")
+
+    def _attempt(self, native: Table, facts: TableFacts, batches: Sequence[NewBatch], read_at: int | None) -> Committed:
         keys = [batch.stamp.batch for batch in batches]
         affected = files_of_batches(native, keys)
         removal = removal_of(self._spark, self._config, facts, affected, keys, self._run_id)
@@ -186,7 +202,7 @@ class BatchPublisher:
             summary=summary,
         )
         passing("before-commit")
-        self._commit(delta, keys, facts.current_snapshot_id)
+        self._commit(delta, facts.current_snapshot_id)
         passing("after-commit")
         landed = self._search_own(batches)
         if landed is None:
@@ -197,19 +213,15 @@ class BatchPublisher:
             )
         return landed
 
-    def _commit(self, delta: RowDelta, keys: Sequence[BatchKey], base: int | None) -> None:
-        wanted = set(keys)
+    def _commit(self, delta: RowDelta, base: int | None) -> None:
+        """Commit on top of snapshots that hold no stamp we do not know; ours points to the newest one before it."""
 
         def judge(snapshots: Summaries) -> str:
             for snapshot_id, entry in snapshots:
                 if snapshot_id == base:
                     return ""
-                text = entry(BATCHES)
-                if text and entry(LAYOUT) == BASE_LAYOUT:
-                    stamps = stamps_in({LAYOUT: BASE_LAYOUT, BATCHES: text}, BASE_LAYOUT)
-                    again = [str(stamp.batch) for stamp in stamps if stamp.batch in wanted]
-                    if again:
-                        return "loaded meanwhile: " + ", ".join(again)
+                if entry(BATCHES) and entry(LAYOUT) == BASE_LAYOUT:
+                    return STAMPED_MEANWHILE
             return "" if base is None else "the table was rolled back meanwhile"
 
         table = JavaTable(self._spark, self._name.spark_sql(self._config.catalog.name))
@@ -220,18 +232,18 @@ class BatchPublisher:
         wanted = {batch.stamp.batch for batch in batches}
         for delay in DOUBT_SECONDS:
             time.sleep(delay)
-            for snapshot in self._facts().ancestry:
+            for snapshot in self._now()[1].ancestry:
                 if snapshot.summary.get(RUN_ID) == self._run_id:
                     stamps = stamps_in(snapshot.summary, BASE_LAYOUT)
                     if wanted <= {stamp.batch for stamp in stamps}:
                         return Committed(snapshot, _previous_of(snapshot))
         return None
 
-    def _facts(self) -> TableFacts:
+    def _now(self) -> tuple[Table, TableFacts]:
         native = self._reader.load(self._name)
         if native is None:
             raise CommitConflict(f"{self._name} was dropped meanwhile", next="run `relayout apply` again")
-        return facts_of(native, self._name)
+        return native, facts_of(native, self._name)
 
 
 def _previous_of(snapshot: Snapshot) -> int | None:

@@ -96,6 +96,8 @@ class Section(BaseModel):
 
 
 class CatalogSection(Section):
+    """`catalog`: where tables are registered."""
+
     name: Annotated[Name, Field(description="Name of the catalog in Spark and PyIceberg.")] = "lake"
     type: Annotated[Literal["jdbc", "rest", "hadoop", "hive", "glue"], Field(description="Kind of catalog.")] = "jdbc"
     uri: Annotated[
@@ -105,6 +107,8 @@ class CatalogSection(Section):
 
 
 class SparkSection(Section):
+    """`spark`: the session that does the work."""
+
     master: Annotated[Name, Field(description="Spark master.")] = "local[*]"
     driver_memory: Annotated[Memory, Field(description="Heap of the driver.")] = "4g"
     task_memory: Annotated[Memory, Field(description="What one task's kernel may use before it spills.")] = "1g"
@@ -112,6 +116,8 @@ class SparkSection(Section):
 
 
 class DefaultsSection(Section):
+    """`defaults`: what holds for every table."""
+
     format_version: Annotated[Literal[2, 3], Field(description="Iceberg format of new tables.")] = 2
     target_file_mb: Annotated[int, Field(ge=1, le=1_048_576, description="Size of written files.")] = 512
     retries: Annotated[int, Field(ge=0, le=1000, description="Tries for a failing batch.")] = 3
@@ -122,6 +128,8 @@ class DefaultsSection(Section):
 
 
 class KeySection(Section):
+    """One level of a partitioning."""
+
     name: Annotated[Column, Field(description="Column.")]
     type: Annotated[TypeText | None, Field(description="Type; taken from the data when left out.")] = None
     transform: Annotated[Transform, Field(description="Iceberg partition transform.")] = "identity"
@@ -138,6 +146,8 @@ Key = Annotated[KeySection, BeforeValidator(_key_or_name), _OrName()]
 
 
 class PartitionsSection(Section):
+    """`partitions`: the levels of a layout."""
+
     style: Annotated[Literal["hive"], Field(description="How partitions are written in paths.")] = "hive"
     keys: Annotated[
         list[Key], Field(description="Partition keys, outermost first; plain names or {name, type, transform}.")
@@ -145,11 +155,15 @@ class PartitionsSection(Section):
 
 
 class ClusterSection(Section):
+    """`cluster`: rows along a space-filling curve."""
+
     curve: Annotated[Literal["zorder", "hilbert"], Field(description="Curve.")]
     by: Annotated[Columns, Field(min_length=1, description="Columns.")]
 
 
 class AlternateSection(Section):
+    """One entry of `alternate_partitions`."""
+
     name: Annotated[Name, Field(description="Description of the layout, for people.")]
     partition: Annotated[PartitionsSection, Field(description="Layout of the alternate.")] = PartitionsSection()
     sort: Annotated[list[SortText], Field(description="`column` or `column desc`.")] = []
@@ -161,6 +175,8 @@ class AlternateSection(Section):
 
 
 class PolicySection(Section):
+    """`policy`: limits of a table's upkeep."""
+
     compact_below_mb: Annotated[int | None, Field(ge=1, le=1_048_576, description="Compact files below this size.")] = (
         None
     )
@@ -171,6 +187,8 @@ class PolicySection(Section):
 
 
 class TableSection(Section):
+    """One entry of `tables`."""
+
     source: Annotated[Patterns | None, Field(description="Where the files are: one pattern or a list.")] = None
     format: Annotated[
         Literal["json", "csv", "parquet"] | None, Field(description="From the file names when left out.")
@@ -193,11 +211,15 @@ class TableSection(Section):
 
 
 class FromSection(Section):
+    """`from`: where a stream's changes come from."""
+
     kafka: Annotated[dict[str, Setting] | None, Field(description="Options of Spark's Kafka source.")] = None
     files: Annotated[Patterns | None, Field(description="Files with one change per line.")] = None
 
 
 class StreamSection(Section):
+    """One entry of `streams`."""
+
     table: Annotated[TableName | None, Field(description="Target; the table of the stream's name when left out.")] = (
         None
     )
@@ -223,6 +245,8 @@ class StreamSection(Section):
 
 
 class FileSection(Section):
+    """The whole file."""
+
     warehouse: Annotated[Text, Field(description="Folder or s3://bucket/prefix.")] = "./lake"
     namespace: Annotated[Namespace, Field(description="Where bare table names are.")] = "default"
     catalog: Annotated[CatalogSection, Field(description="Where table metadata lives.")] = CatalogSection()

@@ -77,7 +77,7 @@ def pending_batches(look: Look) -> Pending:
         judged.batch_columns,
         len(judged.assignment.batches) - sum(1 for batch in checked if batch.key in judged.assignment.batches),
         tuple(judged.kept),
-        tuple(judged.bad),
+        judged.bad,
         judged.incremental_keys(),
     )
 
@@ -91,7 +91,6 @@ class _Judgement:
         in_path = set(look.sources.path_columns)
         wanted = dict.fromkeys((*self.names, *look.declared.incremental_keys))
         self.value_columns = tuple(name for name in wanted if name not in in_path)
-        self.bad: list[BadFile] = list(look.sources.bad)
         self.kept: list[str] = []
         self.contents: Mapping[str, FileContent] = {}
         self.problems: dict[str, str] = {}
@@ -108,30 +107,39 @@ class _Judgement:
             self._load_sources({done.snapshot_id for done in self.look.state.done.values()})
             remembered = self._remembered(files)
             unknown = [file for file in files if file.path not in remembered]
-            self.contents = self.look.contents(unknown, self.value_columns)
-            self._learn(unknown, self.contents)
-            good = [file for file in files if not self.problems.get(file.path)]
-            self.assignment = assign(good, self.batch_columns, self.value_columns, self.contents, remembered)
+            self._learn(unknown)
+            self._assign(files, remembered)
+            read_again = [file for file in self._files_of_open_batches() if file.path in remembered]
+            if read_again:
+                self._learn([*unknown, *read_again])
+                self._assign(files, remembered)
             return
         kinds = path_column_types(files, self._known_types())
         self.batch_columns = tuple((name, kinds[name]) for name in self.names)
-        self.assignment = assign(files, self.batch_columns, (), {})
-        unsure = {
-            file.path: file
-            for key, members in self.assignment.batches.items()
-            if self._is_open(key)
-            for file in members
-        }
-        self._learn(list(unsure.values()), self.look.contents(list(unsure.values()), ()))
+        self._assign(files, {})
+        self._learn(self._files_of_open_batches())
 
-    def _learn(self, files: Sequence[SourceFile], contents: Mapping[str, FileContent]) -> None:
-        self.schema = self.look.infer(files, contents)
-        self.problems = {path: content.problem for path, content in contents.items() if content.problem}
+    def _assign(self, files: Sequence[SourceFile], remembered: Mapping[str, Sequence[BatchKey]]) -> None:
+        good = [file for file in files if file.path not in self.problems] if self.value_columns else files
+        self.assignment = assign(good, self.batch_columns, self.value_columns, self.contents, remembered)
+
+    def _files_of_open_batches(self) -> list[SourceFile]:
+        batches = self.assignment.batches
+        return list({file.path: file for key in batches if self._is_open(key) for file in batches[key]}.values())
+
+    def _learn(self, files: Sequence[SourceFile]) -> None:
+        self.contents = self.look.contents(files, self.value_columns)
+        self.schema = self.look.infer(files, self.contents)
+        self.problems = {path: content.problem for path, content in self.contents.items() if content.problem}
         self.problems |= dict(self.schema.unfit)
-        self.bad += [BadFile(path, reason) for path, reason in sorted(self.problems.items())]
         types = {column.name: column.type for column in self.schema.columns}
         self.types = self._known_types() | path_column_types(self.look.sources.files, self._known_types()) | types
         self.batch_columns = tuple((name, self.types.get(name, "string")) for name in self.names)
+
+    @property
+    def bad(self) -> tuple[BadFile, ...]:
+        """Files that could not be listed or read."""
+        return (*self.look.sources.bad, *(BadFile(path, reason) for path, reason in sorted(self.problems.items())))
 
     def incremental_keys(self) -> dict[BatchKey, tuple[BatchKey, ...]]:
         """The incremental keys of every batch: parts of its own key, or what its files were seen to hold."""

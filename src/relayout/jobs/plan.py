@@ -103,9 +103,9 @@ class Planner:
         schema = pending.schema
         mapped = self._mapped_types(declared, facts, schema)
         wanted = table_schema(schema, mapped)
-        check_columns(self._config, declared, wanted)
         layout = layout_of(declared)
         change, evolution = _change(facts, wanted, layout, pending)
+        check_columns(self._config, declared, _final_schema(facts, wanted, evolution))
         return self._work(look, pending, wanted, layout, change, evolution)
 
     def _mapped_types(self, declared: Table, facts: TableFacts | None, schema: SourceSchema) -> dict[str, str]:

@@ -170,10 +170,15 @@ def _transform_function(connection: duckdb.DuckDBPyConnection, name: str, argume
 
     transform: Any = (BucketTransform if name == "bucket" else TruncateTransform)(argument)
     apply = transform.pyarrow_transform(iceberg_type(field.type))
+
+    # DuckDB evaluates the annotations of what it registers, and PyIceberg's name types that only a checker imports.
+    def vectorised(values: Any) -> Any:
+        return apply(values)
+
     function = f"relayout_{name}_{uuid.uuid4().hex[:8]}"
     connection.create_function(
         function,
-        apply,
+        vectorised,
         [duckdb_type(field.type)],
         duckdb_type(field.result_type),
         type=PythonUDFType.ARROW,

@@ -128,8 +128,9 @@ class _Count:
         counts[2 + size_class(size)] += 1
         self.rows += file.record_count
         if size < self.small_below_bytes:
-            values = (file.partition[position] for position in range(len(file.partition)))
-            self.small_groups.append(hash((spec_id, *values)))
+            values = [file.partition[position] for position in range(len(file.partition))]
+            # As text, because Python's hashes of -1 and -2 are the same.
+            self.small_groups.append(hash((spec_id, repr(values))))
             self.small_sizes.append(size)
 
     def add(self, other: _Count) -> None:

@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relayout.errors import EnvironmentProblem
@@ -22,12 +22,13 @@ VECTOR_MODULE = "jdk.incubator.vector"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """One usable Java; `origin` says where it was found."""
+    """One usable Java; `origin` says where it was found, `passed_over` why those looked at before it do not fit."""
 
     home: str
     major: int
     origin: str
     has_vector_module: bool
+    passed_over: tuple[str, ...] = ()
 
 
 def find_java() -> Java:
@@ -36,7 +37,7 @@ def find_java() -> Java:
     for home, origin in _candidates():
         found = _inspect(home, origin)
         if isinstance(found, Java):
-            return found
+            return replace(found, passed_over=tuple(rejected))
         rejected.append(found)
     raise EnvironmentProblem(
         "no Java that can run Spark was found" + (": " + "; ".join(rejected) if rejected else ""),
@@ -90,9 +91,10 @@ def home_for_spark(java: Java, cache: Path) -> str:
     Spark always asks for the incubating vector module and the image from the package registry does not hold it.
     In that case a small launcher drops this one argument; everything else passes through.
     """
-    if java.has_vector_module:
-        return java.home
     launcher = cache / f"java-{java.major}" / "bin" / "java"
+    # The next session of a process finds the launcher in JAVA_HOME, and it must never be told to start itself.
+    if java.has_vector_module or Path(java.home) == launcher.parent.parent:
+        return java.home
     text = (
         "#!/bin/sh\n"
         "for argument do\n"

@@ -38,7 +38,7 @@ def start_session(config: Config) -> SparkSession:
     """A session with the configured catalog, on the context of this process or on a new one."""
     from relayout.spark.jvm.gateway import fetch_with_spark, launch, load_jars, running_session
 
-    _prepare_environment(config)
+    prepare_environment(config)
     jar_paths = ensure_jars(jars_for(config), fetch_with_spark)
     running = running_session()
     if running is not None:
@@ -142,10 +142,10 @@ def _on_this_machine(config: Config) -> bool:
     return config.spark.master.startswith("local") or bool(_LOOPBACK_MASTER.match(config.spark.master))
 
 
-def _prepare_environment(config: Config) -> None:
+def prepare_environment(config: Config) -> None:
     """Spark's scripts and Python's workers are told through the environment where Java and Python are."""
     if spark_home := os.environ.get("SPARK_HOME"):
-        _require_matching_spark_home(spark_home)
+        require_matching_spark_home(spark_home)
     os.environ["JAVA_HOME"] = home_for_spark(find_java(), cache_folder())
     if config.spark.master.startswith("local"):
         # Somebody's choice for other clusters would give local workers a Python without our libraries.
@@ -156,7 +156,7 @@ def _prepare_environment(config: Config) -> None:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
-def _require_matching_spark_home(home: str) -> None:
+def require_matching_spark_home(home: str) -> None:
     import pyspark
 
     wanted = ".".join(pyspark.__version__.split(".")[:2])

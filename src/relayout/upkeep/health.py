@@ -61,22 +61,28 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The score is 100 less all losses."""
+    """The score is 100 less all losses; of files that were not counted (`files_counted`) it can tell none."""
 
     losses: tuple[Loss, ...] = ()
+    files_counted: bool = True
 
     @property
     def score(self) -> int:
         return 100 - sum(loss.points for loss in self.losses)
 
     def to_json(self) -> dict[str, Any]:
-        return {"score": self.score, "formula": FORMULA, "lost": [asdict(loss) for loss in self.losses]}
+        return {
+            "score": self.score,
+            "files_counted": self.files_counted,
+            "formula": FORMULA,
+            "lost": [asdict(loss) for loss in self.losses],
+        }
 
 
 def health_of(table: str, debts: Debts) -> Health:
     """Judge a table; `table` is its name as a command takes it."""
     found = [*_file_losses(table, debts.census), *_layout_losses(table, debts), *_batch_losses(debts)]
-    return Health(tuple(loss for loss in found if loss.points > 0))
+    return Health(tuple(loss for loss in found if loss.points > 0), files_counted=debts.census is not None)
 
 
 def _file_losses(table: str, census: FileCensus | None) -> list[Loss]:

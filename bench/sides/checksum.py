@@ -1,0 +1,29 @@
+"""What a table holds, in one comparable value; read by an engine that neither side committed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import duckdb
+from pyiceberg.table import Table
+
+Checksum = tuple[int, int]
+"""Rows, and the sum of all rows' hashes, which no order and no division into files changes."""
+
+
+def of_table(table: Table, columns: Sequence[str]) -> Checksum:
+    """The current snapshot's rows; tables that were only loaded have no deletes."""
+    tasks = list(table.scan().plan_files())
+    assert not any(task.delete_files for task in tasks)
+    return of_files((task.file.file_path.removeprefix("file:") for task in tasks), columns)
+
+
+def of_files(paths: Iterable[str], columns: Sequence[str]) -> Checksum:
+    with duckdb.connect() as connection:
+        row = connection.execute(
+            f"SELECT count(*), sum(CAST(hash({', '.join(columns)}) AS HUGEINT)) "
+            "FROM read_parquet(?, hive_partitioning = false)",
+            [sorted(paths)],
+        ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])

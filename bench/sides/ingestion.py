@@ -1,0 +1,90 @@
+"""Loading JSON files batch by batch into a partitioned table: three ways to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from bench.income import COLUMNS, Income
+from bench.rounds import Prepared
+from bench.sides.checksum import of_files, of_table
+from bench.sides.lakes import NAMESPACE, lake_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = "regional_income"
+ALL_COLUMNS = ("year", *COLUMNS)
+TARGET_FILE_BYTES = 512 << 20
+PEER = "spark.read.schema(…).json(…) and writeTo(…).overwritePartitions() per batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What is loaded, how it is partitioned, and how many cores everybody gets."""
+
+    source: Income
+    batches: Mapping[int, list[str]]
+    partitions: Sequence[str]
+    cores: int
+
+    def with_relayout(self, folder: Path) -> Prepared:
+        lake = lake_in(
+            folder,
+            {
+                TABLE: {
+                    "source": self.source.pattern,
+                    "schema": dict(COLUMNS),
+                    "partitions": {"keys": [{"name": "year", "type": "int"}, *self.partitions[1:]]},
+                    "batch_partition_columns": ["year"],
+                }
+            },
+        )
+
+        def work() -> None:
+            receipt = lake.apply()
+            assert receipt.complete, receipt.to_json()
+
+        return Prepared(work, lambda: of_table(lake.table(TABLE), ALL_COLUMNS))
+
+    def with_spark(self, folder: Path) -> Prepared:
+        lake = lake_in(folder, {TABLE: {}})
+        name = f"{NAMESPACE}.{TABLE}"
+        lake.sql(f"CREATE NAMESPACE IF NOT EXISTS {NAMESPACE}")
+        spark = lake.spark
+        return Prepared(lambda: self._by_spark(spark, name), lambda: of_table(lake.table(TABLE), ALL_COLUMNS))
+
+    def _by_spark(self, spark: SparkSession, name: str) -> None:
+        from pyspark.sql.functions import lit
+
+        schema = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
+        spark.sql(
+            f"CREATE TABLE {name} ({schema}, year int) USING iceberg PARTITIONED BY ({', '.join(self.partitions)}) "
+            f"TBLPROPERTIES ('format-version' = '2', 'write.parquet.compression-codec' = 'zstd', "
+            f"'write.target-file-size-bytes' = '{TARGET_FILE_BYTES}')"
+        )
+        for year, files in self.batches.items():
+            frame = spark.read.schema(schema).json(files).withColumn("year", lit(year))
+            frame.writeTo(name).overwritePartitions()
+
+    def with_duckdb(self, folder: Path) -> Prepared:
+        """The limit: no table, no commit, no ledger, only files in folders."""
+        columns = ", ".join(f"{name}: '{kind.replace('string', 'varchar')}'" for name, kind in COLUMNS.items())
+
+        def work() -> None:
+            with duckdb.connect() as connection:
+                connection.execute(f"SET threads = {self.cores}")
+                connection.execute("SET preserve_insertion_order = false")
+                for year, files in self.batches.items():
+                    connection.execute(
+                        f"COPY (SELECT *, {year} AS year FROM read_json({files!r}, columns = {{{columns}}}, "
+                        f"format = 'newline_delimited')) TO '{folder}' (FORMAT parquet, COMPRESSION zstd, "
+                        f"PARTITION_BY ({', '.join(self.partitions)}), WRITE_PARTITION_COLUMNS, OVERWRITE_OR_IGNORE, "
+                        f"FILENAME_PATTERN 'part-{{uuid}}')"
+                    )
+
+        return Prepared(work, lambda: of_files(map(str, folder.rglob("*.parquet")), ALL_COLUMNS))

@@ -1,0 +1,21 @@
+"""Lakes for the sides: an own warehouse each, one Spark context for all, so that no side is warmer than another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import relayout
+from relayout.api import Lake
+
+NAMESPACE = "bench"
+SPARK: Mapping[str, str] = {"master": "local[*]", "driver_memory": "4g", "task_memory": "1g"}
+
+
+def lake_in(folder: Path, tables: Mapping[str, Any]) -> Lake:
+    """A lake with an empty warehouse whose session already runs."""
+    told = {"warehouse": str(folder / "lake"), "namespace": NAMESPACE, "spark": dict(SPARK), "tables": dict(tables)}
+    lake = relayout.open(told)
+    assert lake.spark.version
+    return lake
