@@ -6,12 +6,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from docs.cli_page import cli_page
 from docs.config_page import config_page
 from docs.documents_page import documents_page
 from docs.errors_page import errors_page
 
 FOLDER = Path(__file__).parent / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
+    "cli.md": cli_page,
     "config.md": config_page,
     "documents.md": documents_page,
     "errors.md": errors_page,

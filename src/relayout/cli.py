@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer._click.exceptions import Abort, ClickException  # typer carries its own click and shows it nowhere else
+from typer.exceptions import TyperException
 
 from relayout import __version__
 from relayout.errors import RelayoutError, UsageError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from relayout.api import Lake
     from relayout.commit.receipts import Receipt
     from relayout.ingest.plan import IngestPlan
+    from relayout.jobs.progress import Listener
 
 DONE, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -34,12 +36,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done or nothing to do, 1 findings or pending work, 2 error, 130 interrupted.",
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-Tables = Annotated[list[str] | None, typer.Argument(metavar="[TABLE]...", help="Declared tables; all without it.")]
+Tables = Annotated[list[str] | None, typer.Argument(metavar="TABLE", help="Declared tables; all without it.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before rows or tables go.")]
 
 
@@ -71,17 +74,15 @@ def main() -> int:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = app(standalone_mode=False)
+        code = int(app(_general_first(sys.argv[1:]), standalone_mode=False) or DONE)
         sys.stdout.flush()
-        return int(code or DONE)
-    except ClickException as error:
-        error.show()
+    except TyperException as error:
+        error.show()  # type: ignore[attr-defined]  # every error that parsing raises has it
         return ERROR
-    except (KeyboardInterrupt, Abort):
-        print("interrupted; what was committed stays, `relayout plan` shows what is left", file=sys.stderr)  # noqa: T201
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing may be written at exit either.
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough; typer turns that into an exit of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except RelayoutError as error:
@@ -89,6 +90,26 @@ def main() -> int:
     except Exception as error:  # noqa: BLE001
         # What nobody foresaw is still said in one place and form; --debug shows where it came from.
         return _told(_unforeseen(error), error)
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted; what was committed stays, `relayout plan` shows what is left\n")
+    return code
+
+
+def _general_first(arguments: Sequence[str]) -> list[str]:
+    """The options that belong to every verb may stand behind it too."""
+    general: list[str] = []
+    rest: list[str] = []
+    walk = iter(arguments)
+    for argument in walk:
+        if argument == "--":
+            rest += [argument, *walk]
+        elif argument in ("-c", "--config"):
+            general += [argument, *([value] if (value := next(walk, None)) is not None else [])]
+        elif argument == "--debug" or argument.startswith("--config="):
+            general.append(argument)
+        else:
+            rest.append(argument)
+    return general + rest
 
 
 def _interrupt(*_: object) -> NoReturn:
@@ -105,7 +126,7 @@ def _told(error: RelayoutError, cause: Exception | None = None) -> int:
         traceback.print_exception(cause or error)
     if "--json" in sys.argv:
         _say(json_text(error_json(error)))
-    print(error_text(error), file=sys.stderr)  # noqa: T201
+    sys.stderr.write(error_text(error).rstrip("\n") + "\n")
     return ERROR
 
 
@@ -152,7 +173,7 @@ def asked_first(
 @app.command()
 def init(
     context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write.")] = Path("."),
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write.")] = Path("."),
     as_json: AsJson = False,
 ) -> None:
     """Write a commented relayout.yaml and small sample sources, ready to apply."""
@@ -168,7 +189,7 @@ def init(
 
 @app.command()
 def demo(
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="A folder that is not there yet.")] = Path(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there yet.")] = Path(
         "relayout-demo"
     ),
 ) -> None:
@@ -295,7 +316,7 @@ def invalidate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which batches.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Mark loaded batches as not done, so that the next apply loads them again; their rows stay until then."""
+    """Have the next apply load these batches again; their rows stay until then."""
     from relayout.report.invalidation_text import invalidation_text
 
     marked = context.obj.lake().invalidate(table, batch or (), dry_run=dry_run)
@@ -341,7 +362,7 @@ def _confirm_losses(planned: IngestPlan, *, prune: bool, overwrite_edits: bool, 
         raise UsageError("not confirmed", where="apply", next="nothing was changed")
 
 
-def _progress() -> Any:
+def _progress() -> AbstractContextManager[Listener]:
     from relayout.report.progress import progress_for
 
     return progress_for(sys.stderr)

@@ -86,7 +86,7 @@ def _delete_files(
     )
     matches = batch_predicate(keys, facts)
     rows = (
-        spark.read.option("snapshot-id", str(facts.current_snapshot_id))
+        spark.read.option("versionAsOf", str(facts.current_snapshot_id))
         .table(full_name)
         .select("_file", "_pos", f.expr(matches).alias("matches"))
         .where(f.col("_file").isin(list(target.data_files)))

@@ -18,7 +18,8 @@ def run_statement(spark: SparkSession, catalog: str, namespace: str, text: str) 
     """
     from pyspark.errors import PySparkException
 
-    spark.catalog.setCurrentCatalog(catalog)
+    # As a statement, because the method would look the catalog up in whatever session this thread used last.
+    spark.sql(f"SET CATALOG {quote_spark(catalog)}")
     place = ".".join(quote_spark(part) for part in namespace.split("."))
     if spark.catalog.databaseExists(f"{quote_spark(catalog)}.{place}"):
         spark.catalog.setCurrentDatabase(place)

@@ -78,7 +78,8 @@ def layout_advice(layout: Layout, predicted: Forecast) -> tuple[str, ...]:
             f"about {predicted.files:,} files, the target is under {MOST_FILES:,}: "
             "partition by fewer or coarser columns, and move the rest into `sort`"
         )
-    if predicted.files > 1 and 0 < predicted.average_bytes < SMALLEST_AVERAGE_BYTES:
+    # Of a table that would fit into one good file nobody wants to hear that its files are small.
+    if predicted.size_bytes > SMALLEST_AVERAGE_BYTES > predicted.average_bytes > 0:
         found.append(
             f"files of about {size_text(predicted.average_bytes)}, the target is over 100 MB: "
             "partition by fewer or coarser columns, or compact after loading"

@@ -200,7 +200,7 @@ def rewrite_from_table(spark: SparkSession, unit: Unit, rows_of: TableRows, read
     ]
     tasks = {number: _task(number, replace(unit, parts=((),)), (), reading) for number in range(parts)}
     try:
-        frame = spark.read.option("snapshot-id", str(rows_of.snapshot_id)).table(rows_of.full_name)
+        frame = spark.read.option("versionAsOf", str(rows_of.snapshot_id)).table(rows_of.full_name)
         frame = frame.where(rows_of.condition).selectExpr(*select).coalesce(parts)
         results = [json.loads(row.result) for row in frame.mapInArrow(write_incoming(tasks), "result string").collect()]
     except Exception as error:  # noqa: BLE001

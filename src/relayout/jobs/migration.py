@@ -36,7 +36,7 @@ def census_of(spark: SparkSession, config: Config, work: TableWork, columns: tup
         before = work.facts.layout.columns if work.facts else ()
         columns = tuple(name for name in dict.fromkeys((*before, *work.layout.columns)) if name in held)
     key = f"struct({', '.join(quote_spark(name) for name in columns)})" if columns else "1"
-    frame = spark.read.option("snapshot-id", str(snapshot.snapshot_id)).table(work.name.spark_sql(config.catalog.name))
+    frame = spark.read.option("versionAsOf", str(snapshot.snapshot_id)).table(work.name.spark_sql(config.catalog.name))
     counted = frame.selectExpr("count(*) AS counted_rows", f"count(DISTINCT {key}) AS counted_keys").collect()[0]
     files = snapshot.summary["total-data-files"] if snapshot.summary else None
     return Census(columns, int(files or 0), int(counted.counted_rows), int(counted.counted_keys))

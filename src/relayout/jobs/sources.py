@@ -47,9 +47,7 @@ def declared_types(table: Table) -> dict[str, str]:
 
 def list_sources(config: Config, table: Table, facts: TableFacts | None) -> Sources:
     """List the table's sources; nothing at all is an error, because an unmounted disk is not a deletion."""
-    known = {column.name: column.type for column in facts.schema} if facts else {}
-    known |= declared_types(table)
-    listing = list_source(table.source, config.base_dir, _accepts(known), object_store(config, table))
+    listing = listing_of(config, table, facts)
     if not listing.files and not listing.bad:
         raise SourceError(
             f"the source of {table.name} lists no file at all",
@@ -57,6 +55,13 @@ def list_sources(config: Config, table: Table, facts: TableFacts | None) -> Sour
             next="is the disk mounted, is the pattern right? nothing was changed",
         )
     return _with_formats(listing, table)
+
+
+def listing_of(config: Config, table: Table, facts: TableFacts | None) -> Listing:
+    """What the table's patterns mean, also where that is nothing."""
+    known = {column.name: column.type for column in facts.schema} if facts else {}
+    known |= declared_types(table)
+    return list_source(table.source, config.base_dir, _accepts(known), object_store(config, table))
 
 
 def object_store(config: Config, table: Table) -> ObjectStore | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from relayout.kernels.metrics import Leaf, file_metrics
 from relayout.kernels.places import place_for
 from relayout.table.batches import BatchKey, Scalar
+from relayout.table.duckdb_text import plain_text
 from relayout.table.layouts import transform_result_type
 from relayout.table.names import batch_file_prefix, partition_path, quote_duckdb
 from relayout.table.types import duckdb_type, from_text
 
 if TYPE_CHECKING:
     import duckdb
+
+OF_ANY_LENGTH = ("string", "binary", "fixed")
 
 LONGEST_FOLDER_VALUE_BYTES = 60
 """A folder name holds up to 255 bytes, and percent encoding makes three of each."""
@@ -72,8 +75,12 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A column that COPY splits files by; the text in the folder name leads back to the value."""
+    """A column that COPY splits files by; the text in the folder name leads back to the value.
 
+    `slot` says whose value it is: `p` with the number of a partition field, `b` with that of a batch column.
+    """
+
+    slot: str
     name: str
     expression: str
     type: str
@@ -120,25 +127,33 @@ def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], fol
 
 def _tokens(connection: duckdb.DuckDBPyConnection, target: Target, constants: Mapping[str, Scalar]) -> list[_Token]:
     tokens: list[_Token] = []
+    stem = _free_stem(name for name, _ in target.columns)
     for index, field in enumerate(target.fields):
         if field.transform == "void" or (field.transform == "identity" and field.column in constants):
             continue
-        expression = transformed(connection, field)
-        tokens.append(_token(f"__relayout_p{index}", expression, field.result_type))
+        tokens.append(_token(stem, f"p{index}", transformed(connection, field), field.result_type))
     for index, (column, kind) in enumerate(target.batch_columns):
         if column not in constants:
-            tokens.append(_token(f"__relayout_b{index}", f"CAST({quote_duckdb(column)} AS {duckdb_type(kind)})", kind))
+            expression = f"CAST({quote_duckdb(column)} AS {duckdb_type(kind)})"
+            tokens.append(_token(stem, f"b{index}", expression, kind))
     return tokens
 
 
-def _token(name: str, expression: str, kind: str) -> _Token:
-    if kind != "string":
-        return _Token(name, f"CAST({expression} AS VARCHAR)", kind, hashed=False)
-    limited = (
-        f"CASE WHEN strlen({expression}) > {LONGEST_FOLDER_VALUE_BYTES} "
-        f"THEN 'h' || md5({expression}) ELSE 'v' || {expression} END"
-    )
-    return _Token(name, limited, kind, hashed=True)
+def _free_stem(columns: Iterable[str]) -> str:
+    """What the names of tokens begin with and no column's name does."""
+    taken = [name.lower() for name in columns]
+    stem = "__relayout_"
+    while any(name.startswith(stem) for name in taken):
+        stem += "_"
+    return stem
+
+
+def _token(stem: str, slot: str, expression: str, kind: str) -> _Token:
+    text = plain_text(expression, kind)
+    if not kind.startswith(OF_ANY_LENGTH):
+        return _Token(slot, stem + slot, text, kind, hashed=False)
+    limited = f"CASE WHEN strlen({text}) > {LONGEST_FOLDER_VALUE_BYTES} THEN 'h' || md5({text}) ELSE 'v' || {text} END"
+    return _Token(slot, stem + slot, limited, kind, hashed=True)
 
 
 def transformed(connection: duckdb.DuckDBPyConnection, field: TargetField) -> str:
@@ -194,17 +209,17 @@ def _described(
     values: dict[str, Scalar] = {}
     for token in tokens:
         text = (keys or {}).get(token.name)
-        values[token.name] = None if text is None else _value_of(token, text, path, target)
+        values[token.slot] = None if text is None else _value_of(token, text, path, target)
     partition = [
-        values[f"__relayout_p{index}"]
-        if f"__relayout_p{index}" in values
+        values[f"p{index}"]
+        if f"p{index}" in values
         else (None if field.transform == "void" else constants[field.column])
         for index, field in enumerate(target.fields)
     ]
     batch = BatchKey.of(
         [name for name, _ in target.batch_columns],
         [
-            values[f"__relayout_b{index}"] if f"__relayout_b{index}" in values else constants[name]
+            values[f"b{index}"] if f"b{index}" in values else constants[name]
             for index, (name, _) in enumerate(target.batch_columns)
         ],
     )
@@ -224,22 +239,24 @@ def _described(
 
 
 def _value_of(token: _Token, text: str, path: str, target: Target) -> Scalar:
-    if not token.hashed:
-        return from_text(text, token.type)
-    return text[1:] if text[0] == "v" else _read_long_value(token, path, target)
+    if token.hashed:
+        text = text[1:] if text[0] == "v" else _read_long_value(token, path, target)
+    return from_text(text, token.type)
 
 
 def _read_long_value(token: _Token, path: str, target: Target) -> str:
     """A value too long for a folder name, taken from the file's first row."""
     import pyarrow.parquet as pq
 
-    index = int(token.name[len("__relayout_p") :])
-    is_partition = token.name.startswith("__relayout_p")
-    column = target.fields[index].column if is_partition else target.batch_columns[index][0]
-    text = str(pq.ParquetFile(path).read_row_group(0, columns=[column]).column(column)[0].as_py())
-    if is_partition and target.fields[index].transform.startswith("truncate["):
-        return text[: int(target.fields[index].transform[len("truncate[") : -1])]
-    return text
+    index = int(token.slot[1:])
+    column, transform = target.batch_columns[index][0], "identity"
+    if token.slot[0] == "p":
+        column, transform = target.fields[index].column, target.fields[index].transform
+    place = [name for name, _ in target.columns].index(column)
+    value = next(pq.ParquetFile(path).iter_batches(1)).column(place)[0].as_py()
+    if transform.startswith("truncate["):
+        value = value[: int(transform[len("truncate[") : -1])]
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def partition_json(value: Scalar, kind: str) -> Scalar:

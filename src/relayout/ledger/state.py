@@ -74,7 +74,7 @@ def judge(ancestry: Sequence[Snapshot], records: Iterable[BatchRecord], layout: 
     newest = max(found, key=lambda batch: batch.sequence_number, default=None)
     return LedgerState(
         done={key: batch for key, batch in done.items() if not batch.stamp.removed},
-        failed=_failed(own),
+        failed=_failed(own, unrecorded),
         unrecorded=tuple(unrecorded),
         counted=frozenset(counted),
         newest_stamp=newest.snapshot_id if newest else None,
@@ -127,9 +127,15 @@ def _stamp_of(record: BatchRecord) -> BatchStamp:
     )
 
 
-def _failed(records: Iterable[BatchRecord]) -> dict[BatchKey, BatchRecord]:
-    """Batches whose newest attempt failed, as far as attempts left a record."""
+def _failed(
+    records: Iterable[BatchRecord], unrecorded: Iterable[tuple[Snapshot, BatchStamp]]
+) -> dict[BatchKey, BatchRecord]:
+    """Batches whose newest attempt failed; an invalidation is none, a stamp without a line is one that landed."""
     newest: dict[BatchKey, BatchRecord] = {}
     for record in sorted(records, key=lambda record: record.recorded_at_ms):
-        newest[record.batch] = record
+        if record.state is not State.INVALIDATED:
+            newest[record.batch] = record
+    for snapshot, stamp in unrecorded:
+        if stamp.batch in newest and newest[stamp.batch].recorded_at_ms < snapshot.timestamp_ms:
+            del newest[stamp.batch]
     return {key: record for key, record in newest.items() if record.state is State.FAILED}

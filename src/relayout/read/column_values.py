@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relayout.read.apart import read_apart
-from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, LocalFile, read_clause
+from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, LocalFile, plain_text, read_clause
 from relayout.table.names import quote_duckdb
 from relayout.table.sources import FileContent
 from relayout.table.types import from_text, is_primitive
@@ -31,7 +31,7 @@ def with_values(
     """The good contents again, each with the distinct combinations of these columns' values."""
 
     def read(columns: Columns, part: Sequence[LocalFile]) -> Contents:
-        texts = ", ".join(_as_text(name, type) for name, type in columns)
+        texts = ", ".join(plain_text(quote_duckdb(name), type) for name, type in columns)
         found = _ask(connection, part, columns, f"DISTINCT {_FILE}, {texts}", "")
         values: dict[str, list[tuple[str | None, ...]]] = {file.path: [] for file in part}
         for path, *row in found:
@@ -55,7 +55,9 @@ def disagreements(
 
     def read(columns: Columns, part: Sequence[LocalFile]) -> Contents:
         # If the smallest and the largest value are what the path says, all are.
-        ends = ", ".join(f"{end}({_as_text(name, type)})" for name, type in columns for end in ("min", "max"))
+        ends = ", ".join(
+            f"{end}({plain_text(quote_duckdb(name), type)})" for name, type in columns for end in ("min", "max")
+        )
         found = _ask(connection, part, columns, f"{_FILE}, {ends}", f" GROUP BY {_FILE}")
         empty = {file.path: FileContent(file.path, batch_values=()) for file in part}
         return empty | {path: FileContent(path, batch_values=(tuple(row),)) for path, *row in found}
@@ -111,16 +113,6 @@ def _ask(
         if NEEDS_EXACT_NUMBERS not in str(problem):
             raise
     return connection.execute(query(exact=True)).fetchall()
-
-
-def _as_text(name: str, type: str) -> str:
-    """A value as text that `from_text` takes back."""
-    column = quote_duckdb(name)
-    if type == "timestamptz":
-        return f"CAST(timezone('UTC', {column}) AS VARCHAR) || '+00:00'"
-    if type == "binary" or type.startswith("fixed"):
-        return f"lower(hex({column}))"
-    return f"CAST({column} AS VARCHAR)"
 
 
 def _nulls_first(row: tuple[str | None, ...]) -> tuple[tuple[bool, str], ...]:

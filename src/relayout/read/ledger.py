@@ -27,7 +27,8 @@ class LedgerReader:
         return self._scan(table_name, ("*",), tuple(snapshot_ids))
 
     def _scan(self, table_name: str, fields: tuple[str, ...], snapshot_ids: tuple[int, ...]) -> tuple[BatchRecord, ...]:
-        from pyiceberg.expressions import And, BooleanExpression, EqualTo, In, Reference, literal
+        from pyiceberg.expressions import And, BooleanExpression, EqualTo, In, Reference
+        from pyiceberg.expressions.literals import literal
 
         ledger = self._reader.load(self._name)
         if ledger is None or ledger.current_snapshot() is None:

@@ -56,7 +56,8 @@ def described(path: str, format: str, values: Sequence[tuple[str, Scalar]] = ())
     if compression == "zst" and not zstandard_is_whole(path):
         raise _bad(path, "torn zst: the file ends before its data does")
     if format == "csv":
-        return LocalFile(path, format, tuple((name, "string") for name in csv_header(path)), told)
+        names, line_end = csv_header(path)
+        return LocalFile(path, format, tuple((name, "string") for name in names), told, line_end)
     _check_array(path)
     return LocalFile(path, format, (), told)
 
@@ -80,13 +81,15 @@ def open_bytes(path: str) -> IO[bytes]:
     return cast("IO[bytes]", pa.input_stream(path, compression=codec, buffer_size=_CHUNK_BYTES))
 
 
-def csv_header(path: str) -> tuple[str, ...]:
-    """The column names of a CSV file; SourceError when the first line cannot name columns."""
+def csv_header(path: str) -> tuple[tuple[str, ...], str]:
+    """The column names of a CSV file and how its header ends; SourceError when the first line cannot name columns."""
     try:
         with open_bytes(path) as stream:
             start = _some(stream, _LONGEST_HEADER_BYTES)
         text = io.TextIOWrapper(io.BytesIO(start), encoding="utf-8-sig", newline="", errors="surrogateescape")
-        names = next(csv.reader(text, delimiter=delimiter_of(path), strict=True), None)
+        lines = text.readlines()
+        header = csv.reader(lines, delimiter=delimiter_of(path), strict=True)
+        names = next(header, None)
     except csv.Error as problem:
         raise _bad(path, f"its header cannot be read: {problem}") from None
     except OSError as problem:
@@ -101,7 +104,8 @@ def csv_header(path: str) -> tuple[str, ...]:
     twice = [name for name in names if lowered.count(name.lower()) > 1]
     if twice:
         raise _bad(path, f"its header names {twice[0]!r} twice")
-    return tuple(names)
+    last = lines[header.line_num - 1]
+    return tuple(names), last[len(last.rstrip("\r\n")) :]
 
 
 def parquet_footer(path: str) -> Footer:

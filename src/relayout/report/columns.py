@@ -35,9 +35,9 @@ def widths_of(rows: Iterable[Sequence[str]]) -> list[int]:
     return widths
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """The rows as lines with columns side by side; those in `right` end together, the others begin together."""
-    widths = widths_of(rows)
+def aligned(rows: Sequence[Sequence[str]], room: int, right: Collection[int] = ()) -> list[str]:
+    """The rows as lines of at most `room` with columns side by side; those in `right` end together."""
+    widths = fitted(widths_of(rows), room)
     return [line_of(row, widths, right) for row in rows]
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain, islice
 
-from relayout.report.columns import GAP, fitted, line_of, padded, widths_of
+from relayout.report.columns import GAP, fitted, line_of, widths_of
 from relayout.report.json_text import json_line, json_value
 from relayout.report.printable import printable
 
 MEASURED_ROWS = 1_000
 """So many rows decide how wide the columns of a table are; a wider cell further down pushes its line out."""
 
-_QUOTED = re.compile(r'[",\r\n]|^$|^\s|\s$')
+_QUOTED = re.compile(r'[",\r\n]|^$')
 _NULL = "NULL"
 
 Row = Sequence[object]
@@ -34,23 +34,16 @@ def rows_table(columns: Sequence[str], rows: Iterable[Row], width: int | None = 
     if not columns:
         return
     titles = [printable(name) for name in columns]
-    cells = [_table_cells(row) for row in measured]
-    widths = widths_of([titles, *cells])
+    widths = widths_of([titles, *(_table_cells(row) for row in measured)])
     if width is not None:
         widths = fitted(widths, width)
     numeric = [place for place in range(len(columns)) if _is_numeric(row[place] for row in measured)]
     yield line_of(titles, widths, numeric) + "\n"
-    yield GAP.join("-" * cells_wide for cells_wide in widths) + "\n"
-    for line in cells:
-        yield line_of(line, widths, numeric) + "\n"
-    for row in rest:
-        line = _table_cells(row)
-        if width is None:
-            padding = zip(line, widths, strict=True)
-            yield GAP.join(padded(text, cell, place in numeric) for place, (text, cell) in enumerate(padding)).rstrip()
-            yield "\n"
-        else:
-            yield line_of(line, widths, numeric) + "\n"
+    yield GAP.join("-" * cells for cells in widths) + "\n"
+    for row in chain(measured, rest):
+        texts = _table_cells(row)
+        room = widths if width is not None else [max(pair) for pair in zip(widths, widths_of([texts]), strict=True)]
+        yield line_of(texts, room, numeric) + "\n"
 
 
 def rows_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:

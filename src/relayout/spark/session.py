@@ -98,6 +98,8 @@ def session_settings(config: Config, jar_paths: list[str]) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.defaultCatalog": config.catalog.name,
+        # Column and table names come from data: `${…}` in one of them must never be looked up as a variable.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.shuffle.partitions": "8",
         "spark.log.level": "ERROR",
     }

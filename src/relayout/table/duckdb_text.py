@@ -36,13 +36,14 @@ class LocalFile:
 
     `columns` are the names (for Parquet with their canonical types) in the order in which a CSV header or a Parquet
     footer lists them; JSON needs none. `values` are columns whose value the path tells: they win over the content,
-    and content that says otherwise is an error.
+    and content that says otherwise is an error. `line_end` is how a CSV header ends, empty where nothing follows it.
     """
 
     path: str
     format: str
     columns: tuple[tuple[str, str], ...] = ()
     values: tuple[tuple[str, Scalar], ...] = ()
+    line_end: str = ""
 
 
 def read_clause(
@@ -59,10 +60,10 @@ def read_clause(
     """
     if not files:
         raise UsageError("no files to read", next="leave empty batches out")
-    groups: dict[tuple[str, tuple[tuple[str, str], ...], str, tuple[str, ...]], list[LocalFile]] = {}
+    groups: dict[tuple[object, ...], list[LocalFile]] = {}
     for file in files:
         named = tuple(name for name, _ in file.values)
-        groups.setdefault((file.format, file.columns, _delimiter(file), named), []).append(file)
+        groups.setdefault((file.format, file.columns, _delimiter(file), _new_line(file), named), []).append(file)
     selects = [_Select(tuple(group), tuple(columns), filename, exact_numbers).text() for group in groups.values()]
     return "(" + "\nUNION ALL ".join(selects) + ")"
 
@@ -84,8 +85,25 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def plain_text(value: str, type: str) -> str:
+    """The text of an expression's value, as `from_text` takes it back."""
+    if type == "timestamptz":
+        return f"CAST(timezone('UTC', {value}) AS VARCHAR) || '+00:00'"
+    if type == "binary" or type.startswith("fixed"):
+        return f"lower(hex({value}))"
+    return f"CAST({value} AS VARCHAR)"
+
+
 def _delimiter(file: LocalFile) -> str:
     return delimiter_of(file.path) if file.format == "csv" else ""
+
+
+def _new_line(file: LocalFile) -> str:
+    # DuckDB takes the first line break for the lines' end, also where it stands inside a quoted column name, and then
+    # it finds no rows at all. Otherwise it is left its own choice, so that files of several kinds are read together.
+    if not any("\n" in name or "\r" in name for name, _ in file.columns) or not file.line_end:
+        return ""
+    return f"new_line='{file.line_end}', ".replace("\r", "\\r").replace("\n", "\\n")
 
 
 def delimiter_of(path: str) -> str:
@@ -149,7 +167,7 @@ class _Select:
         source = (
             f"read_csv({self._paths()}, columns={{{types}}}, header=true, auto_detect=false, "
             f"delim={text_literal(_delimiter(self.files[0]))}, quote='\"', escape='\"', allow_quoted_nulls=false, "
-            "hive_partitioning=false, filename='relayout_file')"
+            f"{_new_line(self.files[0])}hive_partitioning=false, filename='relayout_file')"
         )
         return self._select(items, "relayout_file", source)
 

@@ -102,7 +102,7 @@ class SpecStatus:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The live files; `census` is None for a large table that was not asked for by name, totals are then the snapshot's.
+    """The live files; `census` is None for a large table that nobody named, the totals are then the snapshot's.
 
     `rows` leaves out deleted ones, which is exact only where nothing was deleted in place (`rows_are_exact`).
     """

@@ -1,0 +1,167 @@
+"""Java, the jars, and Spark itself: what every run needs before it can touch a table."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from relayout.config import Catalog, Config
+from relayout.errors import EngineError, RelayoutError
+from relayout.jobs.checks.patience import within
+from relayout.read.catalog import embedded_catalog_file
+from relayout.spark.executors import LIBRARIES
+from relayout.spark.jars import ensure_jars, jars_for
+from relayout.spark.java import NEWEST_MAJOR, OLDEST_MAJOR, find_java
+from relayout.spark.session import prepare_environment, require_matching_spark_home
+from relayout.table.names import quote_spark
+from relayout.table.quantities import count_text, duration_text
+from relayout.upkeep.findings import Finding, State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+Start = Callable[[Config], "SparkSession"]
+"""Starts a session from a configuration."""
+
+FETCH_SECONDS = 300
+SPARK_SECONDS = 180
+MOST_TASKS = 64
+
+
+def java_in_use() -> Finding:
+    """The Java that a session takes, and why not one that was looked at before it."""
+    java = find_java()
+    what = f"Java {java.major} from {java.origin} ({java.home})"
+    if not java.has_vector_module:
+        what += ", started through a launcher because it lacks the vector module"
+    if java.passed_over:
+        told = f"{what}; passed over: {'; '.join(java.passed_over)}"
+        fix = f"name a Java {OLDEST_MAJOR} to {NEWEST_MAJOR} in JAVA_HOME, or unset it"
+        return Finding("Java", State.WARNING, told, fix)
+    return Finding("Java", State.OK, what)
+
+
+def spark_home() -> Finding:
+    """SPARK_HOME, which must be the Spark that PySpark was made for."""
+    if home := os.environ.get("SPARK_HOME"):
+        require_matching_spark_home(home)
+        return Finding("SPARK_HOME", State.OK, f"fits PySpark {version('pyspark')} ({home})")
+    return Finding("SPARK_HOME", State.OK, f"not set; the Spark inside PySpark {version('pyspark')} is used")
+
+
+def jars_in_place(config: Config) -> Finding:
+    """The pinned jars, each checked; those that are missing are fetched now, because every run needs them."""
+    fetched: list[str] = []
+
+    def fetch(coordinates: Iterable[str], folder: Path) -> None:
+        from relayout.spark.jvm.gateway import fetch_with_spark
+
+        fetched.extend(coordinates)
+        prepare_environment(config)
+        within(FETCH_SECONDS, "the public Maven repository", lambda: fetch_with_spark(fetched, folder))
+
+    wanted = jars_for(config)
+    paths = ensure_jars(wanted, fetch)
+    names = ", ".join(f"{jar.artifact} {jar.version}" for jar in wanted)
+    how = f"; {len(fetched)} of them fetched just now" if fetched else ""
+    return Finding("jars", State.OK, f"{names}, with the pinned SHA-256 ({Path(paths[0]).parent}){how}")
+
+
+def spark_round_trip(config: Config, start: Start, *, on_lake: bool) -> list[Finding]:
+    """Start Spark, ask the catalog, run a task; off the lake a catalog that is thrown away answers instead."""
+    with tempfile.TemporaryDirectory(prefix="relayout-doctor-", ignore_cleanup_errors=True) as folder:
+        asked = _without_changes(config) if on_lake else _thrown_away(config, folder)
+        return within(SPARK_SECONDS, f"Spark on {config.spark.master}", lambda: list(_asked(asked, start, on_lake)))
+
+
+def _without_changes(config: Config) -> Config:
+    """The same catalog, told not to make or change its own tables."""
+    properties = {**config.catalog.properties, "jdbc.init-catalog-tables": "false"}
+    kept = properties if config.catalog.type == "jdbc" else config.catalog.properties
+    return replace(config, catalog=replace(config.catalog, properties=kept))
+
+
+def _thrown_away(config: Config, folder: str) -> Config:
+    """The same Spark on a catalog of the same kind in a temporary folder, or on a plain folder for a server's."""
+    if embedded_catalog_file(config) is None:
+        catalog = Catalog(config.catalog.name, "hadoop")
+    else:
+        catalog = Catalog(config.catalog.name, "jdbc", f"jdbc:sqlite:{folder}/catalog.db")
+    return replace(config, warehouse=folder, catalog=catalog)
+
+
+def _asked(config: Config, start: Start, on_lake: bool) -> Iterator[Finding]:
+    begun = time.monotonic()
+    name = quote_spark(config.catalog.name)
+    try:
+        spark = start(config)
+        iceberg = spark.sql(f"SELECT {name}.system.iceberg_version()").collect()[0][0]
+        namespaces = len(spark.sql(f"SHOW NAMESPACES IN {name}").collect())
+        took = duration_text(time.monotonic() - begun)
+        answered = f"Spark {spark.version} with Iceberg {iceberg} on {spark.sparkContext.master} answered in {took}"
+        if on_lake:
+            shown = f"catalog {config.catalog.name} shows {count_text(namespaces, 'namespace')}"
+        else:
+            shown = "on a catalog that was thrown away"
+        yield Finding("Spark", State.OK, f"{answered}; {shown}")
+        yield _tasks(spark)
+    except RelayoutError:
+        raise
+    except Exception as error:
+        raise EngineError(
+            f"Spark started and failed then: {_first_line(error)}",
+            where=f"catalog {config.catalog.name}, master {config.spark.master}",
+            next="check `catalog.properties` and `spark.conf`, which only Spark reads",
+        ) from error
+
+
+def _tasks(spark: SparkSession) -> Finding:
+    """What Python inside Spark's tasks is, and whether it has what kernels import."""
+    count = min(MOST_TASKS, int(spark.sparkContext.defaultParallelism))
+    rows = spark.range(0, count, 1, count).mapInArrow(_report_libraries(), "python string, told string, missing string")
+    answers = sorted({(row.python, row.told, row.missing) for row in rows.collect()})
+    lacking = [f"{python} cannot import {missing}" for python, _, missing in answers if missing]
+    if lacking:
+        fix = "install relayout's requirements into that Python, or name one that has them in PYSPARK_PYTHON"
+        return Finding("tasks", State.PROBLEM, "; ".join(lacking), fix)
+    told = "; ".join(f"{python} with {told}" for python, told, _ in answers)
+    return Finding("tasks", State.OK, f"{count_text(count, 'task')} in {told}")
+
+
+def _report_libraries() -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    wanted = LIBRARIES
+
+    # Defined here so that it travels whole: executors have the kernels, not what this module imports.
+    def report(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        import importlib
+        import platform
+        import sys
+
+        import pyarrow
+
+        told, missing = [], []
+        for library in wanted:
+            try:
+                told.append(f"{library} {importlib.import_module(library).__version__}")
+            except ImportError:
+                missing.append(library)
+        python = f"Python {platform.python_version()} ({sys.executable})"
+        values = [[python], [", ".join(told)], [", ".join(missing)]]
+        for _ in batches:
+            yield pyarrow.RecordBatch.from_arrays(
+                [pyarrow.array(value) for value in values], ["python", "told", "missing"]
+            )
+
+    return report
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

@@ -1,0 +1,192 @@
+"""What one configuration names: itself, its catalog, its warehouse, its sources."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from relayout.config import Config, Table
+from relayout.errors import ConfigError, ConfigProblem, EnvironmentProblem, MissingError, RelayoutError
+from relayout.jobs.checks.machine import nearest_folder
+from relayout.jobs.checks.patience import within
+from relayout.jobs.sources import listing_of
+from relayout.kernels.places import place_for
+from relayout.read.catalog import CatalogReader, embedded_catalog_file, embedded_catalog_is_missing
+from relayout.table.quantities import count_text, size_text
+from relayout.upkeep.findings import Finding, State
+
+CATALOG_SECONDS = 15
+STORAGE_SECONDS = 15
+LISTING_SECONDS = 60
+MOST_NAMED = 3
+
+PROBE = bytes(range(256)) * 256
+
+
+def configuration(config: Config | None, problem: ConfigError | MissingError | None) -> list[Finding]:
+    """The file and what it declares, each problem of it, or that there is none."""
+    check = "configuration"
+    if isinstance(problem, ConfigError):
+        return [Finding(check, State.PROBLEM, _located(told), told.next) for told in problem.problems]
+    if problem is not None:
+        return [Finding.from_error(check, problem)]
+    if config is None:
+        fix = "run `relayout init` to write one with small samples, or name yours with -c FILE"
+        return [Finding(check, State.WARNING, "no relayout.yaml here; the defaults are looked at instead", fix)]
+    declared = count_text(len(config.tables), "table")
+    if config.streams:
+        declared += f" and {count_text(len(config.streams), 'stream')}"
+    return [Finding(check, State.OK, f"{config.file} declares {declared} in namespace {config.namespace}")]
+
+
+def _located(problem: ConfigProblem) -> str:
+    place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+    return f"{place}: {problem.key}: {problem.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogAnswer:
+    """What a catalog said; one that is not made yet holds no tables, and the first apply makes it."""
+
+    made: bool
+    tables: int = 0
+
+
+def ask_catalog(config: Config) -> CatalogAnswer:
+    """Open the catalog and list its tables; nothing is made where nothing is."""
+    try:
+        return within(CATALOG_SECONDS, f"the {config.catalog.type} catalog", lambda: _listed(config))
+    except EnvironmentProblem as error:
+        # What is raised below sends people here, which helps nobody who is here already.
+        raise EnvironmentProblem(error.what, where=catalog_address(config), next=_catalog_fix(config)) from error
+
+
+def _listed(config: Config) -> CatalogAnswer:
+    is_folder = config.catalog.type == "hadoop" and not config.warehouse.startswith("s3://")
+    if embedded_catalog_is_missing(config) or (is_folder and not Path(config.warehouse).is_dir()):
+        return CatalogAnswer(made=False)
+    try:
+        return CatalogAnswer(True, len(CatalogReader(config).table_names(config.namespace)))
+    except RelayoutError:
+        raise
+    except Exception as error:
+        # Each kind of catalog has a client with errors of its own.
+        reason = " ".join(str(error).split("\n[SQL", 1)[0].split()) or type(error).__name__
+        if "iceberg_tables" in reason and ("does not exist" in reason or "no such table" in reason):
+            return CatalogAnswer(made=False)
+        raise EnvironmentProblem(f"the {config.catalog.type} catalog does not answer: {reason[:300]}") from error
+
+
+def catalog_finding(config: Config, answer: CatalogAnswer) -> Finding:
+    """The catalog's answer in words."""
+    place = f"{config.catalog.type} catalog {config.catalog.name} ({catalog_address(config)})"
+    if not answer.made:
+        return Finding("catalog", State.OK, f"{place} is not made yet; the first `relayout apply` makes it")
+    file = embedded_catalog_file(config)
+    if file is not None and not os.access(file, os.W_OK):
+        return Finding("catalog", State.PROBLEM, f"{place} cannot be written", "allow writing to this file")
+    held = f"holds {count_text(answer.tables, 'table')} in {config.namespace}"
+    return Finding("catalog", State.OK, f"{place} {held}")
+
+
+def catalog_address(config: Config) -> str:
+    """Where the catalog is, without a login or anything else that an address can hide."""
+    if file := embedded_catalog_file(config):
+        return str(file)
+    if not config.catalog.uri:
+        return config.warehouse
+    parts = urlsplit(config.catalog.uri.removeprefix("jdbc:"))
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _catalog_fix(config: Config) -> str:
+    if embedded_catalog_file(config) is not None:
+        return "restore this file from a backup, or name another in catalog.uri; the tables' own files are not affected"
+    if config.catalog.uri.startswith("jdbc:postgresql:") and not _importable("psycopg"):
+        return "pip install 'relayout[postgres]'"
+    if config.catalog.type == "glue" and not _importable("boto3"):
+        return "pip install 'relayout[aws]'"
+    return "check catalog.uri and its login, and that the server runs and can be reached from here"
+
+
+def _importable(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+def storage_round_trip(config: Config) -> Finding:
+    """Write a small object, read it as tables are read, compare, delete it; the warehouse itself is never made."""
+    remote = config.warehouse.startswith("s3://")
+    folder = config.warehouse if remote else str(nearest_folder(Path(config.warehouse)))
+    address = f"{folder.rstrip('/')}/.relayout-probe-{uuid.uuid4().hex}"
+    try:
+        within(STORAGE_SECONDS, "the warehouse", lambda: _written_and_read(config, address))
+    except RelayoutError as error:
+        fix = "check that the bucket exists, and s3.endpoint, s3.region and the keys in catalog.properties"
+        return Finding.from_error("storage", error, fix if remote else "")
+    except OSError as error:
+        what = f"{folder} cannot be used: {error.strerror or error}"
+        return Finding("storage", State.PROBLEM, what, "allow writing there, or change `warehouse`")
+    what = f"{size_text(len(PROBE))} written, read back and deleted in {folder}"
+    if folder != config.warehouse:
+        what += f"; {config.warehouse} is not made yet"
+    return Finding("storage", State.OK, what)
+
+
+def _written_and_read(config: Config, address: str) -> None:
+    from pyiceberg.io import load_file_io
+
+    place = place_for(address, config.catalog.properties)
+    try:
+        place.write(PROBE, address)
+        with load_file_io(dict(config.catalog.properties), address).new_input(address).open() as stored:
+            content = stored.read()
+    finally:
+        deleted = place.remove(address)
+    if content != PROBE:
+        raise EnvironmentProblem(
+            f"{len(PROBE):,} bytes were written and {len(content):,} other ones came back", where=address
+        )
+    if not deleted:
+        raise EnvironmentProblem("an object that was just written could not be found again", where=address)
+
+
+def source_findings(config: Config) -> Iterator[Finding]:
+    """Whether each declared source means any file; the files themselves are not read."""
+    for table in config.tables.values():
+        if table.source:
+            try:
+                yield from within(
+                    LISTING_SECONDS, f"the source of {table.name}", partial(_listed_source, config, table)
+                )
+            except RelayoutError as error:
+                yield Finding.from_error(
+                    "sources", error, f"check `source` of {table.name}, and that it can be reached"
+                )
+
+
+def _listed_source(config: Config, table: Table) -> list[Finding]:
+    listing = listing_of(config, table, None)
+    findings = [
+        Finding(
+            "sources",
+            State.PROBLEM,
+            f"{table.name}: {pattern} means no file at all",
+            f"is the disk mounted, is the pattern right? see {config.file}:{table.line}",
+        )
+        for pattern in listing.unmatched
+    ]
+    if listing.bad:
+        named = "; ".join(f"{file.path}: {file.reason}" for file in listing.bad[:MOST_NAMED])
+        what = f"{table.name}: {count_text(len(listing.bad), 'path')} cannot be used: {named}"
+        findings.append(Finding("sources", State.WARNING, what, "`relayout plan` lists them all"))
+    if listing.files:
+        what = f"{table.name} has {count_text(len(listing.files), 'file')} of {size_text(listing.size_bytes)}"
+        findings.append(Finding("sources", State.OK, what))
+    return findings
