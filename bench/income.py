@@ -67,6 +67,10 @@ class Income:
     def pattern(self) -> str:
         return str(self.folder / "*_{year}.json")
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(Path(file).stat().st_size for files in self.batches().values() for file in files)
+
     def batches(self) -> dict[int, list[str]]:
         """Source files by year; made now unless they are there."""
         years = range(2024 - self.years, 2024)
@@ -84,7 +88,3 @@ class Income:
         fresh = file.with_suffix(".fresh")
         connection.execute(f"COPY ({rows}) TO '{fresh}' (FORMAT json)")
         fresh.rename(file)
-
-
-def size_bytes(batches: Mapping[int, list[str]]) -> int:
-    return sum(Path(file).stat().st_size for files in batches.values() for file in files)

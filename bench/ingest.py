@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from bench.income import Income, size_bytes
+from bench.income import Income
 from bench.results import Result
-from bench.rounds import interleaved, medians
+from bench.rounds import Side, interleaved, medians
 from bench.sides.ingestion import PEER, Loading
 
 ROUNDS = 3
 FULL = Income(years=10, regions=3_200, lines=31)
 SMALL = Income(years=4, regions=320, lines=78)
-WARM_UP = Income(years=2, regions=100, lines=10)
 
 
 def ingest_year(small: bool) -> Result:
     """One partition and one batch per year."""
-    return _measured("ingest_year", small, ["year"])
+    return _measured("ingest_year", SMALL if small else FULL, ["year"])
 
 
 def ingest_year_region(small: bool) -> Result:
     """Still a batch per year, and a partition for each of 3,200 regions in it."""
-    return _measured("ingest_year_region", small, ["year", "geo_fips"])
+    return _measured("ingest_year_region", SMALL if small else FULL, ["year", "geo_fips"])
 
 
-def _measured(name: str, small: bool, partitions: Sequence[str]) -> Result:
-    source = SMALL if small else FULL
-    interleaved(_sides(WARM_UP, partitions), 1)
-    samples = interleaved(_sides(source, partitions), ROUNDS)
+def _measured(name: str, source: Income, partitions: Sequence[str]) -> Result:
+    source.batches()
+    samples = interleaved(sides(source, partitions), ROUNDS)
     seconds = medians(samples)
     return Result(
         name=name,
@@ -39,12 +37,12 @@ def _measured(name: str, small: bool, partitions: Sequence[str]) -> Result:
         limit_seconds=seconds["limit"],
         rounds=ROUNDS,
         rows=source.rows,
-        bytes=size_bytes(source.batches()),
+        bytes=source.size_bytes,
         samples=samples,
         more={"batches": source.years, "partitions": source.years * (source.regions if len(partitions) > 1 else 1)},
     )
 
 
-def _sides(source: Income, partitions: Sequence[str]) -> dict[str, object]:
-    loading = Loading(source, source.batches(), partitions, os.cpu_count() or 1)
+def sides(source: Income, partitions: Sequence[str]) -> Mapping[str, Side]:
+    loading = Loading(source, partitions, os.cpu_count() or 1)
     return {"ours": loading.with_relayout, "peer": loading.with_spark, "limit": loading.with_duckdb}

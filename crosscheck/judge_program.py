@@ -18,7 +18,7 @@ import duckdb
 
 def main() -> None:
     asked = json.load(sys.stdin)
-    with duckdb.connect(config={"autoinstall_known_extensions": False, "TimeZone": "UTC"}) as connection:
+    with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
         for name in ("avro", "httpfs", "iceberg"):
             connection.load_extension(extension(name))
         if asked["store"]:

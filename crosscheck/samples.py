@@ -83,7 +83,7 @@ def wages(root: str, edition: int) -> Sample:
         for quarter in QUARTERS:
             path = f"wages/year={year}/quarter={quarter}/all.csv"
             changed = edition - 1 if path == CHANGES[1].path else 0
-            made = [(f"{index:05d}", index + 1, Decimal(year * 100 + quarter + index) / 4) for index in _counties(changed)]
+            made = [(f"{index:05d}", index + 1, _cents(year * 100 + quarter + index)) for index in _counties(changed)]
             files[path] = ("county,employed,mean\n" + "".join(f"{a},{b},{c}\n" for a, b, c in made)).encode()
             rows += [(a, b, c, b * c, "sample", year, quarter) for a, b, c in made]
     declaration = {
@@ -130,6 +130,10 @@ READING_COLUMNS = ("station", "region", "taken_at", "level", "due", "valid")
 def _counties(changed: int) -> range:
     """One row fewer and another start with every change, so that a file changes in size and in content."""
     return range(changed, COUNTIES - changed)
+
+
+def _cents(quarters: int) -> Decimal:
+    return (Decimal(quarters) / 4).quantize(Decimal("0.01"))
 
 
 def _parquet(rows: list[Row]) -> bytes:

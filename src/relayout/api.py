@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -126,18 +127,17 @@ class Lake:
         """The work behind a stored plan, if the world is still the one it was made for."""
         from relayout.jobs.apply import refuse_if_moved
 
-        gone = [table.table for table in plan.tables if table.table not in self.config.tables]
+        declared = {name for name, table in self.config.tables.items() if table.source}
+        gone = [table.table for table in plan.tables if table.table not in declared]
         if gone:
             raise PlanStale(
                 f"no longer declared: {', '.join(gone)}",
                 where=f"plan {plan.plan_id}",
                 next="make a new plan with `relayout plan -o plan.json`",
             )
-        names = [table.table for table in plan.tables]
-        everything = [table.name for table in self.config.tables.values() if table.source]
-        present = planner.plan(() if plan.drops or sorted(names) == sorted(everything) else names)
+        present = planner.plan_again(plan)
         refuse_if_moved(plan, present.plan)
-        return present
+        return replace(present, plan=plan)
 
     def _applied(
         self, planner: Planner, work: PlannedWork, options: ApplyOptions, listener: Listener | None

@@ -75,8 +75,10 @@ def new_table() -> IngestPlan:
             base_snapshot_id=None,
             forecast=Forecast(5, 20_290, 6_170, 1, (("year", 5),)),
             advice=(
-                "files of about 4.1 kB, the target is over 100 MB: "
-                "partition by fewer or coarser columns, or compact after loading",
+                (
+                    "files of about 4.1 kB, the target is over 100 MB: "
+                    "partition by fewer or coarser columns, or compact after loading"
+                ),
             ),
             cost=Cost(5, 10, 68_860, 6_170),
         )
@@ -118,8 +120,10 @@ def mixed() -> IngestPlan:
                 rows_estimate=12_345_678,
                 parts=4,
                 warnings=(
-                    "Batch {year=2023} estimated at 1.5 GB, threshold is 1 GB. "
-                    "Consider finer batch_partition_columns (add geo_fips, line_code).",
+                    (
+                        "Batch {year=2023} estimated at 1.5 GB, threshold is 1 GB. "
+                        "Consider finer batch_partition_columns (add geo_fips, line_code)."
+                    ),
                 ),
             ),
             batch(None, Reason.LAYOUT_CHANGED, action=Action.REWRITE, files=0),
@@ -171,10 +175,14 @@ def test_a_changed_layout_of_many_batches(golden: Golden) -> None:
         change=Change.RELAYOUT,
         forecast=Forecast(16_000, 70_400_000_000, 12_300_000, 2, (("year", 500), ("geo_fips", 3_200))),
         advice=(
-            "about 16,000 files, the target is under 10,000: partition by fewer or coarser columns, "
-            "and move the rest into `sort`",
-            "geo_fips has 3,200 or more values, the target is under 1,000 per level: "
-            "use `transform: bucket[16]` on it, or put it into `sort`",
+            (
+                "about 16,000 files, the target is under 10,000: partition by fewer or coarser columns, "
+                "and move the rest into `sort`"
+            ),
+            (
+                "geo_fips has 3,200 or more values, the target is under 1,000 per level: "
+                "use `transform: bucket[16]` on it, or put it into `sort`"
+            ),
         ),
         cost=Cost(499, 69_860, 47_405_000_000, 615_766),
     )

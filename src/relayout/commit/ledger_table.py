@@ -51,6 +51,7 @@ def _arrow_table(records: Sequence[BatchRecord]) -> pa.Table:
             ("changed_ns", pa.int64()),
             ("etag", pa.string()),
             ("content_hash", pa.string()),
+            ("batches", pa.int32()),
         ]
     )
     kinds = {

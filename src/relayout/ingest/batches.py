@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -18,11 +18,13 @@ LONGEST_GAP = 1000
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Files by batch; a file that holds several batches stands under each of them."""
+    """Files by batch; a file that holds several batches stands under each of them.
+
+    `shared` says of such files, by path, how many batches they hold.
+    """
 
     batches: Mapping[BatchKey, tuple[SourceFile, ...]]
-    shared: frozenset[str]
-    """Paths of files that hold more than one batch."""
+    shared: Mapping[str, int]
 
 
 def assign(
@@ -38,15 +40,15 @@ def assign(
     not known are left out; the caller reports them.
     """
     found: dict[BatchKey, list[SourceFile]] = {}
-    shared: set[str] = set()
+    shared: dict[str, int] = {}
     for file in files:
         keys = remembered.get(file.path) or _keys_of(file, columns, value_columns, contents)
         if len(keys) > 1:
-            shared.add(file.path)
+            shared[file.path] = len(keys)
         for key in keys:
             found.setdefault(key, []).append(file)
     ordered = sorted(found.items(), key=lambda item: item[0].sort_key())
-    return Assignment({key: tuple(members) for key, members in ordered}, frozenset(shared))
+    return Assignment({key: tuple(members) for key, members in ordered}, shared)
 
 
 def _keys_of(
@@ -91,18 +93,25 @@ class SourceChanges:
 
 
 def compare_sources(
-    loaded: Sequence[SourceStamp], present: Sequence[SourceFile], hash_of: Mapping[str, str]
+    loaded: Sequence[SourceStamp],
+    present: Sequence[SourceFile],
+    hash_of: Mapping[str, str],
+    listed: Container[str] = (),
 ) -> SourceChanges:
-    """Files that were added, changed or removed; a file that was only touched has the content hash it had."""
+    """Files that were added, changed or removed; a file that was only touched has the content hash it had.
+
+    A file that is still `listed` but not among the batch's files any more has changed: its rows belong elsewhere now.
+    """
     before = {stamp.path: stamp for stamp in loaded}
     now = {file.path: file for file in present}
     changed = [
         path for path, file in now.items() if path in before and _differs(before[path], file, hash_of.get(path, ""))
     ]
+    gone = before.keys() - now.keys()
     return SourceChanges(
         added=tuple(sorted(now.keys() - before.keys())),
-        changed=tuple(sorted(changed)),
-        removed=tuple(sorted(before.keys() - now.keys())),
+        changed=tuple(sorted([*changed, *(path for path in gone if path in listed)])),
+        removed=tuple(sorted(path for path in gone if path not in listed)),
     )
 
 

@@ -46,7 +46,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedBatch:
-    """One batch; `blocked` says why it cannot run, `needs` names the flag without which it is left alone."""
+    """One batch; `blocked` says why it cannot run, `needs` names the flags without which it is left alone."""
 
     key: BatchKey
     action: Action
@@ -65,6 +65,11 @@ class PlannedBatch:
     @property
     def runs(self) -> bool:
         return not self.blocked and not self.needs
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The flags that `needs` names, one by one."""
+        return frozenset(self.needs.split())
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "key": dict(self.key.items)}
@@ -251,34 +256,66 @@ class IngestPlan:
 
 
 def what_moved(planned: IngestPlan, present: IngestPlan) -> tuple[str, ...]:
-    """What differs between a stored plan and the world in a way that matters; empty when it may run."""
+    """What differs between a stored plan and the world in a way that matters; empty when it may run.
+
+    Tables that the stored plan does not name are none of its business.
+    """
     moved: list[str] = []
-    then = {table.table: table for table in planned.tables}
     now = {table.table: table for table in present.tables}
-    for name in sorted(then.keys() | now.keys()):
-        if name not in now or name not in then:
-            moved.append(f"table {name} is {'new' if name in now else 'gone'} in the configuration")
+    for then in sorted(planned.tables, key=lambda table: table.table):
+        if then.table not in now:
+            moved.append(f"table {then.table} is gone in the configuration")
             continue
-        moved += [f"{name}: {difference}" for difference in _differences(then[name], now[name])]
-    if planned.drops != present.drops:
+        moved += [f"{then.table}: {difference}" for difference in _differences(then, now[then.table])]
+    if planned.drops and planned.drops != present.drops:
         moved.append("the tables that are no longer declared are others now")
     return tuple(moved)
 
 
 def _differences(then: TablePlan, now: TablePlan) -> list[str]:
+    if now.problem and not then.problem:
+        return [f"it cannot be planned any more: {_first_line(now.problem)}"]
+    if then.problem and not now.problem:
+        return ["it could not be planned then, it can be now"]
     found = []
-    if (then.change, then.schema, then.layout) != (now.change, now.schema, now.layout):
-        found.append("its schema or layout changed")
+    if then.layout != now.layout:
+        found.append(f"its layout was {then.layout}, it is {now.layout} now")
+    elif then.change != now.change:
+        found.append(f"for the table itself the plan was {then.change}, it is {now.change} now")
+    if then.schema != now.schema:
+        names = ", ".join(dict.fromkeys(name for name, _ in sorted({*then.schema} ^ {*now.schema})))
+        found.append(f"its schema changed{f' ({names})' if names else ''}")
     planned = {batch.key: batch for batch in then.batches}
     present = {batch.key: batch for batch in now.batches}
-    for key in sorted(planned.keys() | present.keys(), key=lambda key: key.sort_key()):
-        old, new = planned.get(key), present.get(key)
-        if old is None and new is not None:
-            found.append(f"batch {key} has become pending ({new.reason})")
-        elif new is None:
+    for key in sorted(planned.keys() | present.keys(), key=BatchKey.sort_key):
+        if key not in planned:
+            found.append(f"batch {key} has become pending ({present[key].reason})")
+        elif key not in present:
             found.append(f"batch {key} is no longer pending")
-        elif old is not None and old.fingerprint != new.fingerprint:
-            found.append(f"batch {key}: its source files changed ({old.files} then, {new.files} now)")
-        elif old is not None and (old.action, old.schema_hash, old.runs) != (new.action, new.schema_hash, new.runs):
-            found.append(f"batch {key}: {old.action} then, {new.action} now ({new.blocked or new.needs or new.reason})")
+        else:
+            found += _batch_difference(planned[key], present[key])
     return found
+
+
+def _batch_difference(then: PlannedBatch, now: PlannedBatch) -> list[str]:
+    if then.fingerprint != now.fingerprint:
+        return [f"batch {then.key}: its source files changed ({then.files} then, {now.files} now)"]
+    if _fate(then) != _fate(now):
+        return [f"batch {then.key}: {_fate_text(then)} then, {_fate_text(now)} now"]
+    return []
+
+
+def _first_line(problem: str) -> str:
+    """What an error says, without the label before it."""
+    return problem.splitlines()[0].removeprefix("what").strip()
+
+
+def _fate(batch: PlannedBatch) -> tuple[object, ...]:
+    """What a run would do to the batch, and what it would ask for first."""
+    return batch.action, batch.schema_hash, batch.flags, bool(batch.blocked)
+
+
+def _fate_text(batch: PlannedBatch) -> str:
+    if batch.blocked:
+        return f"blocked ({batch.blocked})"
+    return f"{batch.action} ({batch.reason}{f', needs {batch.needs}' if batch.needs else ''})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relayout.ingest.advice import LARGEST_BATCH_BYTES, LARGEST_BATCH_FILES
@@ -42,7 +42,7 @@ class Unit:
 def units_of(
     batches: Iterable[PlannedBatch],
     files: Mapping[BatchKey, Sequence[SourceFile]],
-    shared: frozenset[str],
+    shared: Collection[str],
     parallelism: int,
     fans_out: bool,
 ) -> tuple[Unit, ...]:
@@ -58,7 +58,7 @@ def units_of(
 
 
 def _components(
-    batches: tuple[PlannedBatch, ...], files: Mapping[BatchKey, Sequence[SourceFile]], shared: frozenset[str]
+    batches: tuple[PlannedBatch, ...], files: Mapping[BatchKey, Sequence[SourceFile]], shared: Collection[str]
 ) -> list[tuple[PlannedBatch, ...]]:
     if not shared:
         return [(batch,) for batch in batches]

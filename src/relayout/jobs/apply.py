@@ -53,8 +53,8 @@ class ApplyOptions:
     only_failed: bool = False
 
     def allows(self, batch: PlannedBatch) -> bool:
-        granted = {"", *([PRUNE] if self.prune else []), *([OVERWRITE_EDITS] if self.overwrite_edits else [])}
-        return not batch.blocked and batch.needs in granted
+        granted = {*([PRUNE] if self.prune else []), *([OVERWRITE_EDITS] if self.overwrite_edits else [])}
+        return not batch.blocked and batch.flags <= granted
 
     def considered(self, work: TableWork) -> list[PlannedBatch]:
         """The planned batches that this run is about at all."""
@@ -260,7 +260,7 @@ class Apply:
     def _tidy(self, work: TableWork) -> None:
         """Repair the ledger from stamps it does not have, and delete what failed batches left a day ago."""
         name = work.declared.name
-        self._record(repaired(name, BASE_LAYOUT, work.state.unrecorded, work.batches))
+        self._record(repaired(name, BASE_LAYOUT, work.state.unrecorded, work.batches, work.shared))
         reader = CatalogReader(self._config)
         native = reader.load(work.name)
         if native is not None:

@@ -324,7 +324,7 @@ class TableRun:
 
     def _sources(self, key: BatchKey, hashes: Mapping[str, str]) -> tuple[SourceStamp, ...] | None:
         if self._batches[key].action is Action.LOAD:
-            return source_stamps(self._work.batches[key], hashes)
+            return source_stamps(self._work.batches[key], hashes, self._work.shared)
         done = self._work.state.done.get(key)
         if done is None:
             return None

@@ -71,6 +71,9 @@ class _Examination:
             self._findings += [found] if isinstance(found, Finding) else found
         except RelayoutError as error:
             self._findings.append(Finding.from_error(name, error))
+        except OSError as error:
+            what = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+            self._findings.append(Finding(name, State.PROBLEM, what, "see that this user may read and write there"))
         except Exception as error:  # noqa: BLE001
             # The one command that must work where nothing else does.
             what = f"could not be checked: {type(error).__name__}: {error}"
@@ -84,7 +87,7 @@ class _Examination:
         """Spark on the lake where that is there and answers, otherwise on its own; not where it cannot start."""
         first = self._failed("packages", "Java", "SPARK_HOME", "jars", "network")
         if first:
-            what = f"not tried: it cannot start before {' and '.join(first)} {'is' if len(first) == 1 else 'are'} right"
+            what = f"not tried, because of what was found for {' and '.join(first)}"
             return [Finding("Spark", State.WARNING, what)]
         answers = self._catalog is not None and self._catalog.made and not self._failed("catalog", "storage")
         return spark_round_trip(self._judged, self._start, on_lake=answers)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from relayout.config.model import Table
-from relayout.ingest.batches import Assignment, SourceChanges, assign, compare_sources, only_touched
+from relayout.ingest.batches import Assignment, SourceChanges, assign
 from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Action, PlannedBatch, Reason
 from relayout.ingest.schema import SourceSchema, path_column_types
+from relayout.jobs.loaded import LoadedSources
 from relayout.jobs.sources import Sources, declared_types
-from relayout.ledger.records import BatchRecord, SourceStamp, State, fingerprint_of
+from relayout.ledger.records import fingerprint_of
 from relayout.ledger.state import DoneBatch, LedgerState
 from relayout.read.edits import edited_batches
 from relayout.read.ledger import LedgerReader
-from relayout.read.local_files import content_hash
 from relayout.table.batches import BatchKey
 from relayout.table.facts import TableFacts
-from relayout.table.layouts import describe, layout_of
+from relayout.table.layouts import describe, layout_of, without_level_order
 from relayout.table.sources import BadFile, FileContent, SourceFile
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ def pending_batches(look: Look) -> Pending:
     """Compare what there is with what was done, batch by batch."""
     judged = _Judgement(look)
     judged.read_sources()
-    batches = [batch for key in judged.assignment.batches if (batch := judged.planned(key)) is not None]
-    batches += judged.removed()
+    keys = [*judged.assignment.batches, *judged.without_files()]
+    judged.look_up_sources(keys)
+    batches = [batch for key in keys if (batch := judged.planned(key)) is not None]
     checked = judged.without_edits(batches)
     return Pending(
         tuple(checked),
@@ -96,16 +97,16 @@ class _Judgement:
         self.problems: dict[str, str] = {}
         self.batch_columns: tuple[tuple[str, str], ...] = ()
         self.types: dict[str, str] = {}
-        self.sources_of: dict[int, dict[BatchKey, tuple[SourceStamp, ...]]] = {}
-        layout = describe(layout_of(look.declared))
+        self.loaded = LoadedSources(look.ledger, look.declared.name, look.state)
+        self.listed = frozenset(file.path for file in look.sources.files)
+        layout = describe(without_level_order(layout_of(look.declared)))
         self.schema_hash = f"{look.mapping_hash}-{hashlib.sha256(layout.encode()).hexdigest()[:8]}"
 
     def read_sources(self) -> None:
         """Assign files to batches and learn the schema, reading only what is not known yet."""
         files = self.look.sources.files
         if self.value_columns:
-            self._load_sources({done.snapshot_id for done in self.look.state.done.values()})
-            remembered = self._remembered(files)
+            remembered = self.loaded.remembered(files, self.names)
             unknown = [file for file in files if file.path not in remembered]
             self._learn(unknown)
             self._assign(files, remembered)
@@ -166,23 +167,64 @@ class _Judgement:
         return (
             done is None
             or done.invalidated
-            or done.stamp.fingerprint != fingerprint_of(self.assignment.batches[key])
             or done.stamp.schema_hash != self.schema_hash
+            or self._has_other_files(key, done)
         )
+
+    def _has_other_files(self, key: BatchKey, done: DoneBatch) -> bool:
+        return done.stamp.fingerprint != fingerprint_of(self.assignment.batches.get(key, ()))
+
+    def without_files(self) -> list[BatchKey]:
+        """Loaded batches of which no source file is there any more."""
+        gone = [key for key in self.look.state.done if key.columns == self.names and key not in self.assignment.batches]
+        return sorted(gone, key=BatchKey.sort_key)
+
+    def look_up_sources(self, keys: Iterable[BatchKey]) -> None:
+        """Read at once what the batches with other files than before were loaded from."""
+        done = self.look.state.done
+        self.loaded.read(done[key] for key in keys if key in done and self._has_other_files(key, done[key]))
 
     def planned(self, key: BatchKey) -> PlannedBatch | None:
         """The batch as planned, or None when nothing has to be done for it."""
+        files = self.assignment.batches.get(key, ())
+        done = self.look.state.done.get(key)
+        if done is None:
+            failed = key in self.look.state.failed
+            return self._load(key, Reason.FAILED_BEFORE if failed else Reason.NEW, SourceChanges())
         if not self._is_open(key):
             return None
+        changes = SourceChanges()
+        if self._has_other_files(key, done):
+            changes = self.loaded.changes(done, files, self.listed)
+        keeps = bool(changes.removed) or not (files or changes.changed)
+        reason = self._reason(done, changes, keeps)
+        if keeps and reason is not Reason.SOURCE_REMOVED:
+            self.kept.append(_kept(key, changes, len(files)))
+        if keeps and reason is Reason.LAYOUT_CHANGED:
+            return self._from_table(done, Action.REWRITE, reason, SourceChanges())
+        if files:
+            return self._load(key, reason, changes) if reason else None
+        if changes.changed or reason is Reason.SOURCE_REMOVED:
+            return self._from_table(done, Action.REMOVE, reason or Reason.SOURCE_CHANGED, changes)
+        return None
+
+    def _reason(self, done: DoneBatch, changes: SourceChanges, keeps: bool) -> Reason | None:
+        """`keeps` says that the table holds rows of source files that are gone."""
+        if changes.added or changes.changed:
+            return Reason.SOURCE_CHANGED
+        # Where some of the listing could not be looked into, a missing file proves nothing.
+        if keeps and self.look.declared.on_removed == "delete" and not self.look.sources.incomplete:
+            return Reason.SOURCE_REMOVED
+        if done.invalidated:
+            return Reason.INVALIDATED
+        lies_otherwise = _lie(done.stamp.schema_hash) != _lie(self.schema_hash)
+        if _mapping(done.stamp.schema_hash) != _mapping(self.schema_hash):
+            # Rows whose sources are gone cannot be read anew, but they can be laid out anew.
+            return Reason.LAYOUT_CHANGED if keeps and lies_otherwise else Reason.SCHEMA_CHANGED
+        return Reason.LAYOUT_CHANGED if lies_otherwise else None
+
+    def _load(self, key: BatchKey, reason: Reason, changes: SourceChanges) -> PlannedBatch:
         files = self.assignment.batches[key]
-        done = self.look.state.done.get(key)
-        reason, changes = self._reason(key, done, files)
-        if reason is None:
-            return None
-        broken = [file.path for file in files if file.path in self.problems]
-        needs = PRUNE if changes.removed and self.look.declared.on_removed == "keep" else ""
-        if reason is Reason.SOURCE_REMOVED:
-            needs = PRUNE
         return PlannedBatch(
             key=key,
             action=Action.LOAD,
@@ -193,111 +235,29 @@ class _Judgement:
             fingerprint=fingerprint_of(files),
             schema_hash=self.schema_hash,
             changes=changes.described(),
-            blocked=f"{broken[0]}: {self.problems[broken[0]]}" if broken else "",
-            needs=needs,
+            blocked=self._blocked([*(file.path for file in files), *changes.changed]),
+            needs=PRUNE if changes.removed else "",
         )
 
-    def _reason(
-        self, key: BatchKey, done: DoneBatch | None, files: Sequence[SourceFile]
-    ) -> tuple[Reason | None, SourceChanges]:
-        nothing = SourceChanges()
-        if done is None:
-            failed = self.look.state.failed.get(key)
-            return (Reason.FAILED_BEFORE if failed is not None else Reason.NEW), nothing
-        changes = nothing
-        if done.stamp.fingerprint != fingerprint_of(files):
-            changes = self._changes(key, done, files)
-            if changes.added or changes.changed:
-                return Reason.SOURCE_CHANGED, changes
-            if changes.removed and self.look.declared.on_removed == "delete":
-                return Reason.SOURCE_REMOVED, changes
-            if changes.removed:
-                self.kept.append(f"{key}: {len(changes.removed)} of its source files are gone, their rows stay")
-        if done.invalidated:
-            return Reason.INVALIDATED, changes
-        mapping, _, layout = done.stamp.schema_hash.rpartition("-")
-        wanted, _, wanted_layout = self.schema_hash.rpartition("-")
-        if mapping != wanted:
-            return Reason.SCHEMA_CHANGED, changes
-        return (Reason.LAYOUT_CHANGED if layout != wanted_layout else None), changes
-
-    def _changes(self, key: BatchKey, done: DoneBatch, files: Sequence[SourceFile]) -> SourceChanges:
-        self._load_sources({done.snapshot_id})
-        loaded = self.sources_of[done.snapshot_id].get(key)
-        if loaded is None:
-            # The run that loaded it died before it wrote the ledger: which file changed cannot be told any more.
-            return SourceChanges(changed=tuple(file.path for file in files))
-        before = {stamp.path: stamp for stamp in loaded}
-        touched = {
-            file.path: content_hash(file.path)
-            for file in files
-            if file.path in before and only_touched(before[file.path], file) and not file.path.startswith("s3://")
-        }
-        return compare_sources(loaded, files, touched)
-
-    def _load_sources(self, snapshot_ids: set[int]) -> None:
-        missing = snapshot_ids - self.sources_of.keys()
-        if not missing:
-            return
-        for number in missing:
-            self.sources_of[number] = {}
-        for record in self._records(missing):
-            if record.sources is not None and record.snapshot_id is not None and record.state is State.DONE:
-                self.sources_of[record.snapshot_id][record.batch] = record.sources
-
-    def _records(self, snapshot_ids: set[int]) -> tuple[BatchRecord, ...]:
-        return self.look.ledger.records_with_sources(self.look.declared.name, snapshot_ids)
-
-    def _remembered(self, files: Sequence[SourceFile]) -> dict[str, list[BatchKey]]:
-        """Batches of files that look as they did when they were loaded."""
-        held: dict[str, list[BatchKey]] = {}
-        stamps: dict[str, SourceStamp] = {}
-        for done in self.look.state.done.values():
-            for stamp in self.sources_of[done.snapshot_id].get(done.stamp.batch, ()):
-                held.setdefault(stamp.path, []).append(done.stamp.batch)
-                stamps[stamp.path] = stamp
-        return {
-            file.path: held[file.path]
-            for file in files
-            if file.path in stamps
-            and (stamps[file.path].size_bytes, stamps[file.path].modified_ns, stamps[file.path].changed_ns)
-            == (file.size_bytes, file.modified_ns, file.changed_ns)
-            and stamps[file.path].etag == file.etag
-        }
-
-    def removed(self) -> list[PlannedBatch]:
-        """Loaded batches that have no source file left."""
-        gone = [
-            done
-            for key, done in self.look.state.done.items()
-            if key.columns == self.names and key not in self.assignment.batches
-        ]
-        found = []
-        for done in sorted(gone, key=lambda done: done.stamp.batch.sort_key()):
-            key = done.stamp.batch
-            if self.look.sources.incomplete or self.look.declared.on_removed == "keep":
-                self.kept.append(f"{key}: all its source files are gone, its rows stay")
-                if self._lies_otherwise(done):
-                    found.append(self._from_table(key, done, Action.REWRITE, Reason.LAYOUT_CHANGED, ""))
-                continue
-            found.append(self._from_table(key, done, Action.REMOVE, Reason.SOURCE_REMOVED, PRUNE))
-        return found
-
-    def _lies_otherwise(self, done: DoneBatch) -> bool:
-        return done.stamp.schema_hash.rpartition("-")[2] != self.schema_hash.rpartition("-")[2]
-
-    def _from_table(self, key: BatchKey, done: DoneBatch, action: Action, reason: Reason, needs: str) -> PlannedBatch:
+    def _from_table(self, done: DoneBatch, action: Action, reason: Reason, changes: SourceChanges) -> PlannedBatch:
+        """A batch whose sources are not read: its rows are still those that the old mapping gave."""
         return PlannedBatch(
-            key=key,
+            key=done.stamp.batch,
             action=action,
             reason=reason,
             files=0,
             size_bytes=done.stamp.size_bytes,
             rows_estimate=done.stamp.rows,
             fingerprint=done.stamp.fingerprint,
-            schema_hash=self.schema_hash,
-            needs=needs,
+            schema_hash=f"{_mapping(done.stamp.schema_hash)}-{_lie(self.schema_hash)}",
+            changes=changes.described(),
+            blocked=self._blocked(changes.changed),
+            needs=PRUNE if changes.removed or reason is Reason.SOURCE_REMOVED else "",
         )
+
+    def _blocked(self, paths: Sequence[str]) -> str:
+        """What is wrong with the first of these files that cannot be read."""
+        return next((f"{path}: {self.problems[path]}" for path in paths if path in self.problems), "")
 
     def without_edits(self, batches: Sequence[PlannedBatch]) -> list[PlannedBatch]:
         """Batches whose rows somebody changed are left alone unless told otherwise."""
@@ -307,7 +267,7 @@ class _Judgement:
         since = {
             batch.key: done.snapshot_id if (done := self.look.state.done.get(batch.key)) else None
             for batch in batches
-            if batch.runs and batch.action is not Action.REWRITE and self._columns_exist(facts)
+            if not batch.blocked and batch.action is not Action.REWRITE and self._columns_exist(facts)
         }
         if not since:
             return list(batches)
@@ -325,4 +285,21 @@ class _Judgement:
         if batch.reason is Reason.LAYOUT_CHANGED:
             # The rows that are there are kept: they are laid out anew from the table itself.
             return replace(batch, action=Action.REWRITE, changes=(*batch.changes, note))
-        return replace(batch, needs=OVERWRITE_EDITS, changes=(*batch.changes, f"edited: {note}"))
+        needs = f"{batch.needs} {OVERWRITE_EDITS}".strip()
+        return replace(batch, needs=needs, changes=(*batch.changes, f"edited: {note}"))
+
+
+def _mapping(schema_hash: str) -> str:
+    """The part that tells how rows are read."""
+    return schema_hash.rpartition("-")[0]
+
+
+def _lie(schema_hash: str) -> str:
+    """The part that tells how rows lie."""
+    return schema_hash.rpartition("-")[2]
+
+
+def _kept(key: BatchKey, changes: SourceChanges, files: int) -> str:
+    if files:
+        return f"{key}: {len(changes.removed)} of its source files are gone, their rows stay"
+    return f"{key}: all its source files are gone, its rows stay"

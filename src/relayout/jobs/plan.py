@@ -50,7 +50,7 @@ class TableWork:
     sources: Sources
     schema: SourceSchema
     batches: Mapping[BatchKey, tuple[SourceFile, ...]]
-    shared: frozenset[str]
+    shared: Mapping[str, int]
     batch_columns: tuple[tuple[str, str], ...]
     incremental: Mapping[BatchKey, tuple[BatchKey, ...]]
     state: LedgerState
@@ -76,19 +76,29 @@ class Planner:
 
     def plan(self, tables: Sequence[str] = ()) -> PlannedWork:
         """Plan the named tables, or all that have a source, and what is no longer declared."""
+        chosen = chosen_tables(self._config, tables)
+        if len(chosen) == 1 or tables:
+            works = {declared.name: self.plan_table(declared) for declared in chosen}
+            plan = IngestPlan(tuple(work.plan for work in works.values()), () if tables else self._drops())
+            return PlannedWork(plan, works)
+        return self._planned(chosen, self._drops())
+
+    def plan_again(self, stored: IngestPlan) -> PlannedWork:
+        """Plan what a stored plan is about as things are now."""
+        chosen = [self._config.tables[table.table] for table in stored.tables]
+        return self._planned(chosen, self._drops() if stored.drops else ())
+
+    def _planned(self, chosen: Sequence[Table], drops: tuple[Drop, ...]) -> PlannedWork:
+        """One table that cannot be planned does not hold up the others; it is part of the plan as a problem."""
         works: dict[str, TableWork] = {}
         plans: list[TablePlan] = []
-        for declared in chosen_tables(self._config, tables):
+        for declared in chosen:
             try:
                 work = self.plan_table(declared)
                 works[declared.name] = work
                 plans.append(work.plan)
             except RelayoutError as error:
-                if len(self._config.tables) == 1 or tables:
-                    raise
-                # One table that cannot be planned does not hold up the others; it is part of the plan as a problem.
                 plans.append(_troubled(declared, error))
-        drops = () if tables else self._drops()
         return PlannedWork(IngestPlan(tuple(plans), drops), works)
 
     def plan_table(self, declared: Table) -> TableWork:

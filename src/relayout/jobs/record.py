@@ -60,10 +60,20 @@ def landed(record: BatchRecord, stamp: BatchStamp, snapshot: Snapshot, previous_
     )
 
 
-def source_stamps(files: Iterable[SourceFile], hashes: Mapping[str, str]) -> tuple[SourceStamp, ...]:
+def source_stamps(
+    files: Iterable[SourceFile], hashes: Mapping[str, str], shared: Mapping[str, int]
+) -> tuple[SourceStamp, ...]:
     """The files as they were read; a file whose hash is not known counts as changed once it is touched."""
     return tuple(
-        SourceStamp(file.path, file.size_bytes, file.modified_ns, file.changed_ns, file.etag, hashes.get(file.path, ""))
+        SourceStamp(
+            file.path,
+            file.size_bytes,
+            file.modified_ns,
+            file.changed_ns,
+            file.etag,
+            hashes.get(file.path, ""),
+            shared.get(file.path, 1),
+        )
         for file in files
     )
 
@@ -73,6 +83,7 @@ def repaired(
     layout: str,
     unrecorded: Sequence[tuple[Snapshot, BatchStamp]],
     present: Mapping[BatchKey, Sequence[SourceFile]],
+    shared: Mapping[str, int],
 ) -> list[BatchRecord]:
     """Lines for stamps whose run died before it wrote the ledger; sources that still look the same are known again."""
     found = []
@@ -99,7 +110,7 @@ def repaired(
                 seconds=0.0,
                 error="",
                 recorded_at_ms=now_ms(),
-                sources=source_stamps(files, {}) if same else None,
+                sources=source_stamps(files, {}, shared) if same else None,
             )
         )
     return found

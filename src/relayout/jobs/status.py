@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from relayout.config import Config
 from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE, Table
 from relayout.errors import MissingError, RelayoutError
 from relayout.jobs.record import now_ms
-from relayout.ledger.records import BASE_LAYOUT
+from relayout.ledger.records import BASE_LAYOUT, BatchRecord
 from relayout.ledger.state import judge
 from relayout.read.catalog import CatalogReader, embedded_catalog_is_missing
 from relayout.read.census import FileCensus, census, files_in_manifests
 from relayout.read.ledger import LedgerReader
 from relayout.read.tables import facts_of
+from relayout.read.whole_ledger import records_by_table
 from relayout.table.facts import Spec, TableFacts
 from relayout.table.layouts import Layout, describe, layout_of, same_layout
 from relayout.table.names import TableName, parse
@@ -49,7 +51,7 @@ def read_status(config: Config, tables: Sequence[str] = ()) -> LakeStatus:
     A table that cannot be read is part of the answer as a problem; MissingError for a name that means nothing.
     """
     reader = CatalogReader(config)
-    look = _Look(config, reader, counts_all=bool(tables))
+    look = _Look(config, reader, detailed=bool(tables))
     return LakeStatus(
         at_ms=now_ms(),
         warehouse=config.warehouse,
@@ -62,12 +64,12 @@ def read_status(config: Config, tables: Sequence[str] = ()) -> LakeStatus:
 
 
 class _Look:
-    """One look at a lake; `counts_all` counts the files of large tables too."""
+    """One look at a lake, in detail at tables that were named or at all of them."""
 
-    def __init__(self, config: Config, reader: CatalogReader, *, counts_all: bool) -> None:
+    def __init__(self, config: Config, reader: CatalogReader, *, detailed: bool) -> None:
         self._config = config
         self._reader = reader
-        self._counts_all = counts_all
+        self._detailed = detailed
         self._home = tuple(config.namespace.split("."))
 
     def everything(self) -> list[TableStatus]:
@@ -98,12 +100,14 @@ class _Look:
             declared=declared is not None,
             declared_layout=describe(layout_of(declared)) if declared else "",
         )
+        exists = True
         try:
             native = self._reader.load(name)
+            exists = native is not None
             return self._described(outline, name, declared, native)
         except Exception as error:  # noqa: BLE001
             # Damaged metadata fails in as many ways as there are parsers, and must not hide the other tables.
-            return replace(outline, exists=True, problem=_problem(error))
+            return replace(outline, exists=exists, problem=_problem(error))
 
     def _described(
         self, outline: TableStatus, name: TableName, declared: Table | None, native: NativeTable | None
@@ -144,10 +148,17 @@ class _Look:
         )
 
     def _ledger(self, name: TableName, facts: TableFacts | None) -> LedgerStatus:
-        home = replace(self._config, namespace=".".join(name.namespace))
-        records = LedgerReader(home, self._reader).records(name.table)
+        if self._detailed:
+            home = replace(self._config, namespace=".".join(name.namespace))
+            records = LedgerReader(home, self._reader).records(name.table)
+        else:
+            records = self._whole_ledger.get(name.table, ())
         ancestry = facts.ancestry if facts else ()
         return ledger_status(judge(ancestry, records, BASE_LAYOUT), records, ancestry)
+
+    @cached_property
+    def _whole_ledger(self) -> Mapping[str, tuple[BatchRecord, ...]]:
+        return records_by_table(self._config, self._reader)
 
     def _files(self, native: NativeTable, facts: TableFacts, declared: Table | None) -> Files:
         """Counted file by file, or as the current snapshot sums them up where that would take long."""
@@ -158,7 +169,7 @@ class _Look:
         small_below_bytes = int(target_bytes * SMALL_SHARE) if policy_mb is None else policy_mb << 20
         totals = facts.ancestry[0].summary if facts.ancestry else {}
         summed = all(name in totals for name in _TOTALS)
-        if self._counts_all or not summed or files_in_manifests(native) <= MOST_FILES_UNASKED:
+        if self._detailed or not summed or files_in_manifests(native) <= MOST_FILES_UNASKED:
             counted = census(native, small_below_bytes, target_bytes)
             return Files(
                 data_files=counted.data_files,

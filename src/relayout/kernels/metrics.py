@@ -11,8 +11,10 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
+
+from relayout.table.type_tree import MAX_PRECISION
 
 TRUNCATED_CHARACTERS = 16
 """Iceberg's default for text and binary bounds; longer ones bloat manifests."""
@@ -77,6 +79,8 @@ def _bounds(told: Mapping[str, str], leaf: Leaf) -> tuple[str, str] | None:
         if top is None:
             return None
         return told["min"][:TRUNCATED_CHARACTERS].encode().hex().upper(), top.encode().hex().upper()
+    if leaf.type == "binary" and not leaf.full_bounds:
+        return _truncated_hex(told["min"], told["max"])
     least, most = told["min"], told["max"]
     if leaf.type in ("float", "double"):
         # Writers may keep either zero; the spec wants bounds that hold both.
@@ -102,6 +106,18 @@ def _truncated_upper(text: str) -> str | None:
     return None
 
 
+def _truncated_hex(least: str, most: str) -> tuple[str, str] | None:
+    """Hexadecimal bounds of at most sixteen bytes; None when no such upper bound is there."""
+    digits = 2 * TRUNCATED_CHARACTERS
+    top = bytes.fromhex(most[:digits])
+    if len(most) > digits:
+        top = top.rstrip(b"\xff")
+        if not top:
+            return None
+        top = top[:-1] + bytes([top[-1] + 1])
+    return least[:digits], top.hex().upper()
+
+
 def single_value(text: str, type_text: str) -> bytes:
     """Plain text of a value in the binary form of its Iceberg type."""
     match type_text.split("(", maxsplit=1)[0].split("[", maxsplit=1)[0]:
@@ -119,6 +135,8 @@ def single_value(text: str, type_text: str) -> bytes:
             return text.encode()
         case "uuid":
             return uuid.UUID(text).bytes
+        case "binary" | "fixed":
+            return bytes.fromhex(text)
         case "date":
             return struct.pack("<i", date.fromisoformat(text).toordinal() - EPOCH_ORDINAL)
         case "time":
@@ -143,5 +161,6 @@ def _microseconds(text: str) -> int:
 
 
 def _unscaled(value: Decimal, scale: int) -> bytes:
-    number = int(value.scaleb(scale))
+    # The usual context of 28 digits would round what 38 digits hold.
+    number = int(value.scaleb(scale, Context(prec=MAX_PRECISION)))
     return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)

@@ -36,7 +36,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceStamp:
-    """A source file as it was read; `content_hash` tells a changed file from one that was only touched."""
+    """A source file as it was read; `content_hash` tells a changed file from one that was only touched.
+
+    `batches` is how many batches the file held rows of, so that nobody takes some of them for all.
+    """
 
     path: str
     size_bytes: int
@@ -44,6 +47,7 @@ class SourceStamp:
     changed_ns: int
     etag: str
     content_hash: str
+    batches: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,7 @@ LEDGER_SCHEMA = (
     "files bigint, size_bytes bigint, seconds double, error string, recorded_at_ms bigint, "
     "incremental_keys array<string>, "
     "sources array<struct<path: string, size_bytes: bigint, modified_ns: bigint, changed_ns: bigint, etag: string, "
-    "content_hash: string>>, left_files array<string>"
+    "content_hash: string, batches: int>>, left_files array<string>"
 )
 
 

@@ -106,13 +106,15 @@ def _remark_lines(table: TablePlan, width: int) -> list[str]:
 
 
 def _forecast_text(forecast: Forecast) -> str:
-    rows = "" if forecast.rows is None else f", {estimate_text(forecast.rows)} rows"
-    levels = ", ".join(f"{name} {values:,}" for name, values in forecast.values_per_level)
-    return (
-        f"{estimate_text(forecast.files)} files of {size_text(forecast.average_bytes)} on average, "
-        f"{size_text(forecast.size_bytes)} in all{rows}; {count_text(forecast.depth, 'partition level')}"
-        + (f" with these values seen: {levels}" if levels else "")
-    )
+    files = f"{estimate_text(forecast.files)} {'file' if forecast.files == 1 else 'files'}"
+    text = f"{files} of {size_text(forecast.average_bytes)} on average, {size_text(forecast.size_bytes)} in all"
+    if forecast.rows is not None:
+        text += f", {estimate_text(forecast.rows)} rows"
+    if forecast.depth:
+        text += f"; {count_text(forecast.depth, 'partition level')}"
+    if forecast.values_per_level:
+        text += f", values seen: {', '.join(f'{name} {values:,}' for name, values in forecast.values_per_level)}"
+    return text
 
 
 # The whole plan.

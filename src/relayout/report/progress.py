@@ -83,3 +83,4 @@ class TerminalProgress:
         self._bars.update(self._tables[table], completed=done, total=total)
         if done >= total:
             self._bars.remove_task(self._tables.pop(table))
+        self._bars.refresh()

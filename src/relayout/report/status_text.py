@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from relayout.read.census import CLASS_NAMES
-from relayout.report.columns import aligned, line_of, widths_of, wrapped
+from relayout.report.columns import GAP, aligned, line_of, widths_of, wrapped
 from relayout.report.printable import one_line, printable
 from relayout.report.sections import MARGIN, WIDTH, joined, labelled, several_lines
 from relayout.table.quantities import count_text, duration_text, size_text
@@ -21,21 +21,23 @@ from relayout.upkeep.lake_status import (
     TableStatus,
 )
 
-_OVERVIEW = ("table", "health", "rows", "files", "average", "layout", "snapshot", "batches")
-_OVERVIEW_NUMBERS = (1, 2, 3, 4, 6)
+_OVERVIEW = ("table", "health", "rows", "files", "average", "snapshot", "batches", "layout")
+_OVERVIEW_NUMBERS = (1, 2, 3, 4, 5)
+_NARROWEST_LAYOUT = 24
+_DRIFTED = "≠ "
 _SPEC = ("spec", "layout", "files", "size", *CLASS_NAMES)
 _BATCH = ("batch", "state", "rows", "files", "size", "loaded", "snapshot")
+_STATES = (BatchState.DONE, BatchState.FAILED, BatchState.INVALIDATED)
 _MOST_BATCHES = 20
 _NONE = "-"
 
 
 def status_text(status: LakeStatus, *, width: int = WIDTH) -> str:
     """An overview, then details where tables were named; the last line is the command that helps most."""
-    where = f"{printable(status.warehouse)}, catalog {printable(status.catalog)}, namespace {status.namespace}"
-    blocks = [[f"Lake {where}" + ("" if status.catalog_exists else " (no catalog there yet)")]]
-    rows = [_OVERVIEW, *(_overview_cells(table, status.at_ms) for table in status.tables)]
+    where = printable(f"Lake {status.warehouse}, catalog {status.catalog}, namespace {status.namespace}")
+    blocks = [[where + ("" if status.catalog_exists else " (no catalog there yet)")]]
     if status.tables:
-        blocks.append(aligned(rows, width, _OVERVIEW_NUMBERS))
+        blocks.append(_overview_lines(status, width))
     if status.detailed:
         blocks += [_detail_lines(table, status.at_ms, width) for table in status.tables]
     else:
@@ -50,6 +52,16 @@ def status_text(status: LakeStatus, *, width: int = WIDTH) -> str:
 # The overview.
 
 
+def _overview_lines(status: LakeStatus, width: int) -> list[str]:
+    rows = [_OVERVIEW, *(_overview_cells(table, status.at_ms) for table in status.tables)]
+    *widths, widest_layout = widths_of(rows)
+    room = width - sum(widths) - len(GAP) * len(widths)
+    # Only layouts are cut, and not to nothing: rather the line runs over.
+    widths.append(min(widest_layout, max(room, _NARROWEST_LAYOUT)))
+    lines = [line_of(row, widths, _OVERVIEW_NUMBERS) for row in rows]
+    return [*lines, f"{_DRIFTED}not as declared"] if any(table.drifted for table in status.tables) else lines
+
+
 def _overview_cells(table: TableStatus, at_ms: int) -> tuple[str, ...]:
     files = table.files
     average = files.average_bytes if files else None
@@ -60,9 +72,9 @@ def _overview_cells(table: TableStatus, at_ms: int) -> tuple[str, ...]:
         _rows_text(files) if files else _NONE,
         f"{files.data_files:,}" if files else _NONE,
         _NONE if average is None else size_text(average),
-        printable(f"not as declared: {layout}" if table.drifted else layout),
         _ago(table.snapshot.timestamp_ms, at_ms) if table.snapshot else _NONE,
         _ledger_text(table.ledger) if table.exists else "not loaded yet",
+        printable(f"{_DRIFTED if table.drifted else ''}{layout}"),
     )
 
 
@@ -76,15 +88,15 @@ def _ago(then_ms: int, at_ms: int) -> str:
 
 def _ledger_text(ledger: LedgerStatus) -> str:
     counts = Counter(batch.state for batch in ledger.batches)
-    return ", ".join(f"{counts[state]:,} {state}" for state in BatchState if counts[state]) or _NONE
+    return ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or _NONE
 
 
 # One table.
 
 
 def _detail_lines(table: TableStatus, at_ms: int, width: int) -> list[str]:
-    lines = [f"Table {printable(table.name)}", *several_lines("problem", table.problem)]
-    lines += labelled("declared", "" if table.declared else "no", width)
+    lines = [f"Table {printable(table.name)}" + ("" if table.declared else " (not declared)")]
+    lines += several_lines("problem", table.problem)
     lines += labelled("location", table.location, width)
     if table.format_version is not None:
         lines += labelled("format", f"version {table.format_version}", width)
@@ -93,7 +105,7 @@ def _detail_lines(table: TableStatus, at_ms: int, width: int) -> list[str]:
         lines += labelled("snapshot", f"{table.snapshot.snapshot_id} ({table.snapshot.operation}), {age} ago", width)
     lines += labelled("layout", table.layout, width)
     if table.drifted or not table.layout:
-        lines += labelled("declared as", table.declared_layout, width)
+        lines += labelled("declared", table.declared_layout, width)
     if table.files:
         lines += labelled("files", _files_text(table.files), width)
         lines += labelled("rows", _rows_text(table.files), width)
@@ -148,8 +160,7 @@ def _spec_lines(specs: Sequence[SpecStatus], files: Files | None, width: int) ->
 
 def _batch_lines(ledger: LedgerStatus, at_ms: int, width: int) -> list[str]:
     """The batches that are not as they should be, then the others up to a limit."""
-    urgent = (BatchState.FAILED, BatchState.INVALIDATED, BatchState.DONE)
-    ordered = [batch for state in urgent for batch in ledger.of(state)]
+    ordered = [batch for state in (*_STATES[1:], *_STATES[:1]) for batch in ledger.of(state)]
     if not ordered:
         return []
     shown, rest = ordered[:_MOST_BATCHES], ordered[_MOST_BATCHES:]

@@ -61,7 +61,7 @@ def _candidates() -> list[tuple[str, str]]:
 def _inspect(home: str, origin: str) -> Java | str:
     binary = Path(home) / "bin" / "java"
     if not binary.exists():
-        return f"{origin} has no bin/java"
+        return f"{origin} has no bin/java ({home})"
     try:
         shown = subprocess.run(
             [str(binary), "-version"], capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL

@@ -163,6 +163,11 @@ def describe(layout: Layout) -> str:
     return text + (", sorted by " + ", ".join(str(field) for field in layout.sort) if layout.sort else "")
 
 
+def without_level_order(layout: Layout) -> Layout:
+    """The layout with its partition levels in one fixed order, because no reader can tell their order."""
+    return Layout(tuple(sorted(layout.partition, key=str)), layout.sort)
+
+
 def same_layout(actual: Layout, declared: Layout) -> bool:
     """Whether rows lie in the same way: the order of partition levels does not matter to a reader, sort order does."""
 

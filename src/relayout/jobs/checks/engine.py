@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relayout.config import Catalog, Config
-from relayout.errors import EngineError, RelayoutError
+from relayout.errors import EngineError, EnvironmentProblem, RelayoutError
 from relayout.jobs.checks.patience import within
 from relayout.read.catalog import embedded_catalog_file
 from relayout.spark.executors import LIBRARIES
@@ -64,7 +64,13 @@ def jars_in_place(config: Config) -> Finding:
         from relayout.spark.jvm.gateway import fetch_with_spark
 
         fetched.extend(coordinates)
-        prepare_environment(config)
+        try:
+            prepare_environment(config)
+        except EnvironmentProblem as error:
+            raise EnvironmentProblem(
+                f"{', '.join(fetched)} must be fetched, which takes a Java and a Spark that fit",
+                next="correct these first, or name a folder with the jars in RELAYOUT_JARS",
+            ) from error
         within(FETCH_SECONDS, "the public Maven repository", lambda: fetch_with_spark(fetched, folder))
 
     wanted = jars_for(config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -75,8 +76,9 @@ def _listed(config: Config) -> CatalogAnswer:
     except RelayoutError:
         raise
     except Exception as error:
-        # Each kind of catalog has a client with errors of its own.
-        reason = " ".join(str(error).split("\n[SQL", 1)[0].split()) or type(error).__name__
+        # Each kind of catalog has a client with errors of its own; SQLAlchemy keeps the driver's in `orig`.
+        said = getattr(error, "orig", None) or error
+        reason = " ".join(str(said).split()) or type(error).__name__
         if "iceberg_tables" in reason and ("does not exist" in reason or "no such table" in reason):
             return CatalogAnswer(made=False)
         raise EnvironmentProblem(f"the {config.catalog.type} catalog does not answer: {reason[:300]}") from error
@@ -105,7 +107,9 @@ def catalog_address(config: Config) -> str:
 
 
 def _catalog_fix(config: Config) -> str:
-    if embedded_catalog_file(config) is not None:
+    if file := embedded_catalog_file(config):
+        if not (os.access(file, os.R_OK | os.W_OK) and os.access(file.parent, os.W_OK)):
+            return "allow reading and writing this file and its folder"
         return "restore this file from a backup, or name another in catalog.uri; the tables' own files are not affected"
     if config.catalog.uri.startswith("jdbc:postgresql:") and not _importable("psycopg"):
         return "pip install 'relayout[postgres]'"
@@ -129,10 +133,10 @@ def storage_round_trip(config: Config) -> Finding:
         within(STORAGE_SECONDS, "the warehouse", lambda: _written_and_read(config, address))
     except RelayoutError as error:
         fix = "check that the bucket exists, and s3.endpoint, s3.region and the keys in catalog.properties"
-        return Finding.from_error("storage", error, fix if remote else "")
+        return Finding("storage", State.PROBLEM, f"{error.what} ({config.warehouse})", fix if remote else error.next)
     except OSError as error:
         what = f"{folder} cannot be used: {error.strerror or error}"
-        return Finding("storage", State.PROBLEM, what, "allow writing there, or change `warehouse`")
+        return Finding("storage", State.PROBLEM, what, "see that it can be written and has room, or change `warehouse`")
     what = f"{size_text(len(PROBE))} written, read back and deleted in {folder}"
     if folder != config.warehouse:
         what += f"; {config.warehouse} is not made yet"
@@ -147,14 +151,16 @@ def _written_and_read(config: Config, address: str) -> None:
         place.write(PROBE, address)
         with load_file_io(dict(config.catalog.properties), address).new_input(address).open() as stored:
             content = stored.read()
-    finally:
-        deleted = place.remove(address)
+    except BaseException:
+        # What failed first is what people must know; half a probe may be there all the same.
+        with suppress(RelayoutError, OSError):
+            place.remove(address)
+        raise
+    deleted = place.remove(address)
     if content != PROBE:
-        raise EnvironmentProblem(
-            f"{len(PROBE):,} bytes were written and {len(content):,} other ones came back", where=address
-        )
+        raise EnvironmentProblem(f"{len(PROBE):,} bytes were written, and {len(content):,} other ones came back")
     if not deleted:
-        raise EnvironmentProblem("an object that was just written could not be found again", where=address)
+        raise EnvironmentProblem("what was just written could not be found again to delete it")
 
 
 def source_findings(config: Config) -> Iterator[Finding]:

@@ -17,7 +17,6 @@ SHARE_FOR_SPARK = 0.8
 SMALLEST_DRIVER_BYTES = 512 << 20
 """Spark refuses to start with less."""
 SMALLEST_TASK_BYTES = 128 << 20
-_STEP_BYTES = 64 << 20
 
 _LOCAL_MASTER = re.compile(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?")
 
@@ -55,7 +54,8 @@ def memory_finding(spark: Spark, machine: Machine, *, declared: bool) -> Finding
     if needed <= machine.memory_bytes:
         return Finding("memory", State.OK, what)
     smaller = budget_that_fits(spark, tasks, machine.memory_bytes)
-    fix = f"write `{smaller}` into relayout.yaml" if smaller else "give it at least 1 GB"
+    lines = ", ".join(f"`{key}: {value}`" for key, value in smaller.items())
+    fix = f"below `spark:` in relayout.yaml write {lines}" if smaller else "give it at least 1 GB"
     return Finding("memory", State.WARNING, what, fix)
 
 
@@ -67,22 +67,24 @@ def tasks_here(master: str, cores: int) -> int:
     return cores if local[1] == "*" else int(local[1] or 1)
 
 
-def budget_that_fits(spark: Spark, tasks: int, memory_bytes: int) -> str:
-    """The `spark` section with which this machine gets along, keeping as many tasks as it can; empty without any."""
+def budget_that_fits(spark: Spark, tasks: int, memory_bytes: int) -> dict[str, str]:
+    """Settings with which this machine gets along, with as many tasks as it can hold; empty where it is too small."""
     room = int(memory_bytes * SHARE_FOR_SPARK)
     for fewer in range(tasks, 0, -1):
-        each = _stepped(min(spark.task_memory_bytes, room // 2 // fewer))
-        driver = _stepped(min(spark.driver_memory_bytes, room - fewer * each))
+        each = _rounded(min(spark.task_memory_bytes, room // 2 // fewer))
+        driver = _rounded(min(spark.driver_memory_bytes, room - fewer * each))
         if each >= min(SMALLEST_TASK_BYTES, spark.task_memory_bytes) and driver >= SMALLEST_DRIVER_BYTES:
-            master = f'master: "local[{fewer}]", ' if fewer < tasks else ""
-            return f"spark: {{{master}driver_memory: {_written(driver)}, task_memory: {_written(each)}}}"
+            master = {"master": f'"local[{fewer}]"'} if fewer < tasks else {}
+            return {**master, "driver_memory": _written(driver), "task_memory": _written(each)}
     if not tasks and room >= SMALLEST_DRIVER_BYTES:
-        return f"spark: {{driver_memory: {_written(_stepped(room))}}}"
-    return ""
+        return {"driver_memory": _written(_rounded(room))}
+    return {}
 
 
-def _stepped(size_bytes: int) -> int:
-    return size_bytes // _STEP_BYTES * _STEP_BYTES if size_bytes > _STEP_BYTES else size_bytes
+def _rounded(size_bytes: int) -> int:
+    """Down to a figure that people would write."""
+    step = next((step for step in (1 << 30, 256 << 20, 64 << 20) if size_bytes >= 4 * step), 1 << 20)
+    return size_bytes // step * step
 
 
 def _written(size_bytes: int) -> str:

@@ -1,0 +1,90 @@
+"""What was done is known from the tables alone: caches, expired snapshots, the ledger may go, a rollback re-opens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Scene
+
+KEEP_LAST = "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Scene:
+    scene = Scene(tmp_path)
+    for year in (2020, 2021, 2022):
+        scene.write(year, "a", range(10))
+    assert scene.lake.apply().complete
+    return scene
+
+
+def expire(scene: Scene) -> None:
+    scene.call(f"expire_snapshots(table => 'db.readings', {KEEP_LAST})")
+    assert len(scene.native().metadata.snapshots) == 1
+
+
+def test_expired_snapshots_are_still_known_to_be_done(loaded: Scene) -> None:
+    expire(loaded)
+    assert loaded.pending() == {}
+    loaded.write(2021, "a", range(5), value=1)
+    assert loaded.pending() == {"{year=2021}": "source changed"}
+    loaded.lake.apply()
+    assert loaded.rows() == loaded.source_rows()
+    expire(loaded)
+    assert loaded.pending() == {}
+
+
+def test_foreign_snapshots_before_and_after_expiry_break_no_chain(loaded: Scene) -> None:
+    for _ in range(2):
+        loaded.call("rewrite_manifests(table => 'db.readings', use_caching => false)")
+        loaded.lake.sql("ALTER TABLE readings SET TBLPROPERTIES ('a' = 'b')")
+    assert [s.operation for s in loaded.facts().ancestry][:2] == ["replace"]*2
+    expire(loaded)
+    assert loaded.pending() == {}
+    loaded.write(2021, "a", range(5), value=1)
+    loaded.lake.apply()
+    assert loaded.rows() == loaded.source_rows()
+    assert loaded.pending() == {}
+    expire(loaded)
+    assert loaded.pending() == {}
+
+def test_a_rollback_reopens_exactly_what_it_undid(loaded: Scene) -> None:
+    first = loaded.facts().current_snapshot_id
+    loaded.write(2021, "a", range(5), value=1)
+    loaded.write(2023, "a", range(5), value=1)
+    loaded.lake.apply()
+    loaded.call(f"rollback_to_snapshot(table => 'db.readings', snapshot_id => {first})")
+    assert loaded.pending() == {"{year=2021}": "source changed", "{year=2023}": "new"}
+    loaded.lake.apply()
+    assert loaded.rows() == loaded.source_rows()
+    assert loaded.pending() == {}
+    expire(loaded)
+    assert loaded.pending() == {}
+
+def test_an_undone_commit_does_not_come_back_with_expiry(loaded: Scene) -> None:
+    first = loaded.facts().current_snapshot_id
+    loaded.write(2021, "a", range(5), value=1)
+    loaded.lake.apply()
+    loaded.call(f"rollback_to_snapshot(table => 'db.readings', snapshot_id => {first})")
+    expire(loaded)
+    assert loaded.pending() == {"{year=2021}": "source changed"}
+    loaded.lake.apply()
+    assert loaded.rows() == loaded.source_rows()
+
+def test_without_caches_nothing_is_forgotten(loaded: Scene) -> None:
+    shutil.rmtree(os.environ["RELAYOUT_CACHE"])
+    assert loaded.pending() == {}
+
+def test_without_the_ledger_live_stamps_still_count(loaded: Scene) -> None:
+    loaded.lake.sql("DROP TABLE relayout_ledger")
+    assert loaded.pending() == {}
+    assert len(loaded.state().unrecorded) == 3
+    loaded.lake.apply()
+    assert loaded.state().unrecorded == ()
+    assert [len(loaded.records())] == [3]
+    loaded.write(2021, "a", range(5), value=1)
+    assert loaded.pending() == {"{year=2021}": "source changed"}
