@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -295,6 +296,9 @@ def sql(
     from relayout.commit.statements import refused
     from relayout.report.rows_text import rows_csv, rows_json, rows_table
 
+    # PySpark hands moments out in this process's zone; the session counts in UTC, and so must what is printed.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     frame = context.obj.lake().sql(statement)
     write = {RowFormat.TABLE: rows_table, RowFormat.CSV: rows_csv, RowFormat.JSON: rows_json}
     chosen = RowFormat.JSON if context.obj.as_json or as_json else row_format

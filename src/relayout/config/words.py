@@ -33,6 +33,8 @@ def shown(value: object) -> str:
 def as_text(value: Any) -> str:
     """A text, and nothing that YAML took for something else."""
     if isinstance(value, str):
+        if any(0xD800 <= ord(letter) <= 0xDFFF for letter in value):
+            raise Wrong(f"{shown(value)} holds half a character", "write the whole character, in UTF-8")
         return value
     if value is None:
         raise Wrong("has no value", "write a text")

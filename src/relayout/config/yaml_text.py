@@ -169,7 +169,7 @@ class _Reader:
             kind = type(event).__name__
             if kind == "MappingEndEvent":
                 break
-            key = str(event.value) if kind == "ScalarEvent" else None
+            key = _text_of(event) if kind == "ScalarEvent" else None
             if key is None or event.anchor or (key == "<<" and event.style is None):
                 self._bad_key(path, event, kind, key, depth)
                 continue
@@ -195,7 +195,7 @@ class _Reader:
         self._value(next(self.events), (*path, key or "?"), depth + 1)
 
     def _scalar(self, event: Any, path: Path, tag: str | None) -> Any:
-        text = str(event.value)
+        text = _text_of(event)
         if tag or event.style is not None:
             return text
         if _LEADING_ZERO.fullmatch(text):
@@ -207,6 +207,11 @@ class _Reader:
             )
             return text
         return plain_scalar(text)
+
+
+def _text_of(event: Any) -> str:
+    # JSON escapes a character beyond 16 bits as two, and every JSON file is a YAML file too.
+    return str(event.value).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def plain_scalar(text: str) -> Any:

@@ -57,7 +57,7 @@ def forecast(
         return Forecast(len(batches), source_bytes, None, len(layout.partition), ())
     per_byte = sample.data_bytes / sample.source_bytes
     size = int(source_bytes * per_byte)
-    rows = int(source_bytes / sample.source_bytes * sample.rows)
+    rows = round(source_bytes / sample.source_bytes * sample.rows)
     fan_out = max(1, sample.tuples)
     files = sum(
         max(fan_out, math.ceil(sum(file.size_bytes for file in members) * per_byte / target_file_bytes))

@@ -114,6 +114,8 @@ def _misfit(held: Sequence[Column], types: Mapping[str, str], in_path: set[str],
             continue
         if format in TEXT_FORMATS and column.type == "string" and _written_as_text(wanted):
             continue
+        if format in TEXT_FORMATS and _holds(wanted, column.type):
+            continue
         if NANOSECONDS.get(column.type) == wanted:
             continue
         joined = merged(column.type, wanted)

@@ -97,6 +97,7 @@ class TableRun:
 
     def run(self) -> TableOutcome:
         """Load, rewrite and remove; whatever happens to one batch leaves the others alone."""
+        self._context.listener.advance(self._work.declared.name, 0, self._total)
         by_action: dict[Action, list[PlannedBatch]] = {action: [] for action in Action}
         for batch in self._batches.values():
             by_action[batch.action].append(batch)

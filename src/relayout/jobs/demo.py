@@ -5,16 +5,31 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from relayout.config.load import FILE_NAME
 from relayout.errors import UsageError
 from relayout.jobs.samples.regions import COUNTIES
 
 if TYPE_CHECKING:
-    from relayout.api import Lake
+    from pyspark.sql import DataFrame
+
+    from relayout.commit.receipts import Receipt
+    from relayout.ingest.plan import IngestPlan
+    from relayout.jobs.progress import Listener
+    from relayout.upkeep.lake_status import LakeStatus
 
 Say = Callable[[str], None]
+
+
+class Lake(Protocol):
+    """The verbs that the story uses, as the Python door has them."""
+
+    def plan(self) -> IngestPlan: ...
+    def apply(self, *, listener: Listener) -> Receipt: ...
+    def sql(self, text: str) -> DataFrame: ...
+    def status(self) -> LakeStatus: ...
+
 
 YEARS = range(2014, 2024)
 ROWS_PER_YEAR = 60_000

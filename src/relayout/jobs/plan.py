@@ -281,7 +281,7 @@ def _estimated(
     files = pending.assignment.batches.get(batch.key, ())
     rows = batch.rows_estimate
     if files and sample is not None and sample.source_bytes:
-        rows = int(own_bytes / sample.source_bytes * sample.rows)
+        rows = round(own_bytes / sample.source_bytes * sample.rows)
     finer = [*layout.identity_columns, *pending.schema.path_columns, *(column.name for column in wanted)]
     names = [name for name, _ in pending.batch_columns]
     warnings = batch_warnings(batch.key, files, names, dict.fromkeys(finer)) if files else ()

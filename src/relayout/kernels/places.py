@@ -17,6 +17,8 @@ class Place(Protocol):
 
     def remove(self, final: str) -> bool: ...
 
+    def exists(self, final: str) -> bool: ...
+
 
 def place_for(address: str, store: Mapping[str, str]) -> Place:
     """The place of an address; `store` are the catalog's `s3.*` properties."""
@@ -44,6 +46,9 @@ class _LocalPlace:
             return False
         return True
 
+    def exists(self, final: str) -> bool:
+        return os.path.exists(final.removeprefix("file:"))
+
 
 class _ObjectPlace:
     """An object store: files are uploaded."""
@@ -62,3 +67,6 @@ class _ObjectPlace:
     def remove(self, final: str) -> bool:
         """Delete the object; False when there was none."""
         return self._store.delete(final)
+
+    def exists(self, final: str) -> bool:
+        return self._store.exists(final)

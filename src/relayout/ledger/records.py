@@ -26,12 +26,13 @@ BASE_LAYOUT = "base"
 
 
 class State(StrEnum):
-    """What a record says about its batch."""
+    """What a record says about its batch; `left` is about no batch but about the files of a run that died."""
 
     DONE = "done"
     REMOVED = "removed"
     FAILED = "failed"
     INVALIDATED = "invalidated"
+    LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,23 +20,12 @@ def edited_batches(
 ) -> dict[BatchKey, int]:
     """Batches that foreign snapshots touched after their stamp, with the id of one such snapshot.
 
-    `since` holds each batch's stamp, None for one that was never loaded. A snapshot that only replaces files changes
-    no row. Where history before a stamp was expired, rows that no known snapshot accounts for count as edits too.
+    `since` holds each batch's stamp, None for one that was never loaded. Where history before a stamp was expired, rows
+    that no known snapshot accounts for count as edits too.
     """
-    edited: dict[BatchKey, int] = {}
     position = {snapshot.snapshot_id: number for number, snapshot in enumerate(ancestry)}
-    for number, snapshot in enumerate(ancestry):
-        if snapshot.operation == "replace" or BATCHES in snapshot.summary:
-            continue
-        after = [
-            key
-            for key, stamp in since.items()
-            if key not in edited and (stamp is None or number < position.get(stamp, len(ancestry)))
-        ]
-        if not after:
-            continue
-        for file in _changed_files(table, snapshot.snapshot_id):
-            edited |= {key: snapshot.snapshot_id for key in after if key not in edited and may_hold(table, file, key)}
+    reach = {key: len(ancestry) if stamp is None else position.get(stamp, len(ancestry)) for key, stamp in since.items()}
+    edited = touched_by_others(table, ancestry, reach)
     forgotten = {
         key
         for key, stamp in since.items()
@@ -48,6 +37,23 @@ def edited_batches(
             if snapshot_id not in known:
                 edited |= {key: snapshot_id for key in forgotten if key not in edited and may_hold(table, file, key)}
     return edited
+
+
+def touched_by_others(
+    table: Table, newest_first: Sequence[Snapshot], reach: Mapping[BatchKey, int]
+) -> dict[BatchKey, int]:
+    """Batches whose rows a foreign snapshot may have changed, with its id; `reach` is how many of the newest concern it.
+
+    A snapshot that only replaces files changes no row.
+    """
+    touched: dict[BatchKey, int] = {}
+    for number, snapshot in enumerate(newest_first):
+        if snapshot.operation == "replace" or BATCHES in snapshot.summary:
+            continue
+        open_keys = [key for key, length in reach.items() if key not in touched and number < length]
+        for file in _changed_files(table, snapshot.snapshot_id) if open_keys else ():
+            touched |= {key: snapshot.snapshot_id for key in open_keys if may_hold(table, file, key)}
+    return touched
 
 
 def _changed_files(table: Table, snapshot_id: int) -> Iterable[DataFile]:

@@ -70,13 +70,19 @@ class ObjectStore:
         except OSError as problem:
             raise _told(problem, to) from problem
 
-    def delete(self, path: str) -> bool:
-        """Delete an object; False when there was none."""
+    def exists(self, path: str) -> bool:
         from pyarrow.fs import FileType
 
         try:
-            if self.client.get_file_info(_key(path)).type != FileType.File:
-                return False
+            return bool(self.client.get_file_info(_key(path)).type == FileType.File)
+        except OSError as problem:
+            raise _told(problem, path) from problem
+
+    def delete(self, path: str) -> bool:
+        """Delete an object; False when there was none."""
+        if not self.exists(path):
+            return False
+        try:
             self.client.delete_file(_key(path))
         except OSError as problem:
             raise _told(problem, path) from problem

@@ -45,6 +45,17 @@ class Downloads:
 
 
 @pytest.fixture
+def lake_of(make_lake: Callable[..., Lake], tmp_path: Path) -> Callable[..., Lake]:
+    """`lake_of({"t": {…}})`: the test's lake, each time with the tables and settings given; nothing is tried twice."""
+
+    def opened(tables: Mapping[str, Any], folder: str = "lake", **settings: Any) -> Lake:
+        defaults = {"retries": 1, **settings.pop("defaults", {})}
+        return make_lake(tmp_path / folder, tables, defaults=defaults, **settings)
+
+    return opened
+
+
+@pytest.fixture
 def downloads(tmp_path: Path) -> Downloads:
     return Downloads(tmp_path / "in")
 

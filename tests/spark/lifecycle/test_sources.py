@@ -17,7 +17,9 @@ from relayout.commit.receipts import BatchReceipt, Outcome
 from relayout.errors import SourceError
 from relayout.ingest.plan import Change, IngestPlan
 
-MakeLake = Callable[..., Lake]
+pytestmark = pytest.mark.spark
+
+LakeOf = Callable[..., Lake]
 Rows = Callable[[Lake, str], list[tuple[Any, ...]]]
 Pending = Callable[..., dict[str, str]]
 
@@ -31,13 +33,13 @@ def row(geo: str, value: int) -> dict[str, Any]:
 
 
 def test_a_first_run_loads_every_batch_and_a_second_one_finds_nothing_to_do(
-    make_lake: MakeLake, downloads: Any, rows_in: Rows
+    lake_of: LakeOf, downloads: Any, rows_in: Rows
 ) -> None:
     sizes = {}
     for year in (2019, 2020, 2022):
         written = [downloads.write(f"{kind}_{year}.json", row(kind, year)) for kind in ("state", "county")]
         sizes[year] = sum(Path(path).stat().st_size for path in written)
-    lake = make_lake({"income": income(downloads.pattern("*_{year}.json"))})
+    lake = lake_of({"income": income(downloads.pattern("*_{year}.json"))})
 
     plan = lake.plan()
     (table,) = plan.tables
@@ -90,11 +92,11 @@ def _bytes_of(lake: Lake, table: str, year: object) -> int:
 
 
 def test_changed_touched_and_added_files_rerun_exactly_their_batches(
-    make_lake: MakeLake, downloads: Any, rows_in: Rows, pending: Pending
+    lake_of: LakeOf, downloads: Any, rows_in: Rows, pending: Pending
 ) -> None:
     for year in (2019, 2020, 2021):
         downloads.write(f"a_{year}.json", row("a", year))
-    lake = make_lake({"income": income(downloads.pattern("*_{year}.json"))})
+    lake = lake_of({"income": income(downloads.pattern("*_{year}.json"))})
     lake.apply()
     loaded = rows_in(lake, "income")
 
@@ -123,13 +125,13 @@ def test_changed_touched_and_added_files_rerun_exactly_their_batches(
 
 
 def test_rows_of_removed_files_stay_until_pruning_is_asked_for(
-    make_lake: MakeLake, downloads: Any, rows_in: Rows, pending: Pending
+    lake_of: LakeOf, downloads: Any, rows_in: Rows, pending: Pending
 ) -> None:
     for year in (2019, 2020, 2021):
         for kind in ("a", "b"):
             downloads.write(f"{kind}_{year}.json", row(kind, year))
     source = downloads.pattern("*_{year}.json")
-    lake = make_lake({"income": income(source)})
+    lake = lake_of({"income": income(source)})
     lake.apply()
     everything = rows_in(lake, "income")
 
@@ -152,7 +154,7 @@ def test_rows_of_removed_files_stay_until_pruning_is_asked_for(
     ]
     assert (receipt.complete, rows_in(lake, "income")) == (True, everything)
 
-    deleting = make_lake({"income": income(source, on_removed="delete")})
+    deleting = lake_of({"income": income(source, on_removed="delete")})
     plan = deleting.plan()
     assert pending(plan) == {
         "2019": "load, source changed, needs --prune",
@@ -173,10 +175,10 @@ def test_rows_of_removed_files_stay_until_pruning_is_asked_for(
     assert pending(deleting.plan()) == {"2020": "load, new"}
 
 
-def test_a_source_that_lists_nothing_changes_nothing(make_lake: MakeLake, downloads: Any, rows_in: Rows) -> None:
+def test_a_source_that_lists_nothing_changes_nothing(lake_of: LakeOf, downloads: Any, rows_in: Rows) -> None:
     path = downloads.write("a_2020.json", row("a", 1))
     tables = {"income": income(downloads.pattern("*_{year}.json"), on_removed="delete")}
-    lake = make_lake(tables)
+    lake = lake_of(tables)
     lake.apply()
     Path(path).unlink()
     with pytest.raises(SourceError, match="lists no file at all"):

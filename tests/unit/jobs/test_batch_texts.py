@@ -117,7 +117,8 @@ def test_a_batch_that_is_not_loaded_is_refused_with_the_loaded_ones() -> None:
 
 def test_of_very_many_loaded_batches_the_most_similar_are_shown() -> None:
     error = refused(of("year", *range(1000, 4200)), "year=20201")
-    assert error.next.startswith("the most like it of 3,200 loaded ones: {year=2020}, ")
+    assert error.next.startswith("the most like it of 3,200 loaded ones: {year=")
+    assert "{year=2020}" in error.next
     assert error.next.count("{") == 5
 
 

@@ -15,7 +15,7 @@ from relayout.config import Catalog, Config
 from relayout.errors import EngineError, EnvironmentProblem, RelayoutError
 from relayout.jobs.checks.patience import within
 from relayout.read.catalog import embedded_catalog_file
-from relayout.spark.executors import LIBRARIES
+from relayout.spark.executors import ANOTHER_PYTHON, pythons_of_tasks
 from relayout.spark.jars import ensure_jars, jars_for
 from relayout.spark.java import NEWEST_MAJOR, OLDEST_MAJOR, find_java
 from relayout.spark.session import prepare_environment, require_matching_spark_home
@@ -24,7 +24,6 @@ from relayout.table.quantities import count_text, duration_text
 from relayout.upkeep.findings import Finding, State
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 Start = Callable[[Config], "SparkSession"]
@@ -71,7 +70,12 @@ def jars_in_place(config: Config) -> Finding:
                 f"{', '.join(fetched)} must be fetched, which takes a Java and a Spark that fit",
                 next="correct these first, or name a folder with the jars in RELAYOUT_JARS",
             ) from error
-        within(FETCH_SECONDS, "the public Maven repository", lambda: fetch_with_spark(fetched, folder))
+        within(
+            FETCH_SECONDS,
+            "the public Maven repository",
+            lambda: fetch_with_spark(fetched, folder),
+            "check the network and its proxy, or name a folder with the jars in RELAYOUT_JARS",
+        )
 
     wanted = jars_for(config)
     paths = ensure_jars(wanted, fetch)
@@ -81,10 +85,17 @@ def jars_in_place(config: Config) -> Finding:
 
 
 def spark_round_trip(config: Config, start: Start, *, on_lake: bool) -> list[Finding]:
-    """Start Spark, ask the catalog, run a task; off the lake a catalog that is thrown away answers instead."""
+    """Start Spark, ask the catalog, run tasks; off the lake a catalog that is thrown away answers instead."""
+    patience = f"has {config.spark.master} free cores and memory, and can its workers reach this machine?"
     with tempfile.TemporaryDirectory(prefix="relayout-doctor-", ignore_cleanup_errors=True) as folder:
         asked = _without_changes(config) if on_lake else _thrown_away(config, folder)
-        return within(SPARK_SECONDS, f"Spark on {config.spark.master}", lambda: list(_asked(asked, start, on_lake)))
+        whom = f"Spark on {config.spark.master}"
+        try:
+            return within(SPARK_SECONDS, whom, lambda: list(_asked(asked, start, on_lake)), patience)
+        except EnvironmentProblem as error:
+            # Who is told to call the doctor has just done it.
+            fix = "check spark.driver_memory, spark.master and spark.conf" if "doctor`" in error.next else error.next
+            return [Finding.from_error("Spark", error, fix)]
 
 
 def _without_changes(config: Config) -> Config:
@@ -122,52 +133,25 @@ def _asked(config: Config, start: Start, on_lake: bool) -> Iterator[Finding]:
         raise
     except Exception as error:
         raise EngineError(
-            f"Spark started and failed then: {_first_line(error)}",
+            f"Spark started and failed then: {_reason(error)}",
             where=f"catalog {config.catalog.name}, master {config.spark.master}",
-            next="check `catalog.properties` and `spark.conf`, which only Spark reads",
+            next="check catalog.uri, catalog.properties and spark.conf",
         ) from error
 
 
 def _tasks(spark: SparkSession) -> Finding:
     """What Python inside Spark's tasks is, and whether it has what kernels import."""
     count = min(MOST_TASKS, int(spark.sparkContext.defaultParallelism))
-    rows = spark.range(0, count, 1, count).mapInArrow(_report_libraries(), "python string, told string, missing string")
-    answers = sorted({(row.python, row.told, row.missing) for row in rows.collect()})
-    lacking = [f"{python} cannot import {missing}" for python, _, missing in answers if missing]
+    found = pythons_of_tasks(spark, count)
+    lacking = [f"{one.python} on {one.host} cannot import {', '.join(one.missing)}" for one in found if one.missing]
     if lacking:
-        fix = "install relayout's requirements into that Python, or name one that has them in PYSPARK_PYTHON"
-        return Finding("tasks", State.PROBLEM, "; ".join(lacking), fix)
-    told = "; ".join(f"{python} with {told}" for python, told, _ in answers)
-    return Finding("tasks", State.OK, f"{count_text(count, 'task')} in {told}")
+        return Finding("tasks", State.PROBLEM, "; ".join(lacking), ANOTHER_PYTHON)
+    told = "; ".join(f"{one.python} with {', '.join(' '.join(pair) for pair in one.versions)}" for one in found)
+    return Finding("tasks", State.OK, f"{count_text(count, 'task')} ran in {told}")
 
 
-def _report_libraries() -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    wanted = LIBRARIES
+def _reason(error: Exception) -> str:
+    from relayout.spark.jvm.gateway import java_failure
 
-    # Defined here so that it travels whole: executors have the kernels, not what this module imports.
-    def report(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        import importlib
-        import platform
-        import sys
-
-        import pyarrow
-
-        told, missing = [], []
-        for library in wanted:
-            try:
-                told.append(f"{library} {importlib.import_module(library).__version__}")
-            except ImportError:
-                missing.append(library)
-        python = f"Python {platform.python_version()} ({sys.executable})"
-        values = [[python], [", ".join(told)], [", ".join(missing)]]
-        for _ in batches:
-            yield pyarrow.RecordBatch.from_arrays(
-                [pyarrow.array(value) for value in values], ["python", "told", "missing"]
-            )
-
-    return report
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
+    lines = str(java_failure(error) or error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__

@@ -12,7 +12,7 @@ from relayout.errors import EnvironmentProblem
 Answer = TypeVar("Answer")
 
 
-def within(seconds: float, whom: str, ask: Callable[[], Answer]) -> Answer:
+def within(seconds: float, whom: str, ask: Callable[[], Answer], next: str = "") -> Answer:
     """The answer, or an EnvironmentProblem when there is none in time; the asking thread dies with the process."""
     future: Future[Answer] = Future()
 
@@ -29,4 +29,4 @@ def within(seconds: float, whom: str, ask: Callable[[], Answer]) -> Answer:
     except TimeoutError as error:
         if future.done():
             raise
-        raise EnvironmentProblem(f"{whom} did not answer within {seconds:.0f} seconds") from error
+        raise EnvironmentProblem(f"{whom} did not answer within {seconds:.0f} seconds", next=next) from error

@@ -184,6 +184,10 @@ class JavaTable:
                 json.dumps(delta.conflict_filter), self._table.schema()
             )
         )
+        touched = [str(file["referenced-data-file"]) for file in delta.added_deletes]
+        if touched:
+            # A compaction that lands first would leave these deletes without their files, and the old rows alive.
+            prepared.validateDataFilesExist(touched)
         prepared.validateNoConflictingDataFiles()
         prepared.validateNoConflictingDeleteFiles()
         prepared.validateDeletedFiles()
