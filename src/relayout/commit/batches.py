@@ -80,13 +80,14 @@ class BatchPublisher:
         keys = {batch.stamp.batch for batch in batches}
         last: Exception | None = None
         for attempt in range(ATTEMPTS):
+            landed: Committed | None = None
             try:
                 landed = self._settled(batches) or self._attempt(batches, read_at)
             except JavaFailure as failure:
                 last = failure
                 landed = self._after_failure(failure, keys, read_at)
             except (EnvironmentProblem, EngineError) as silence:
-                last, landed = silence, None
+                last = silence
             if landed is not None:
                 self.in_doubt -= keys
                 return landed

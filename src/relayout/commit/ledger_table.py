@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from relayout.commit.failpoints import passing
 from relayout.config import Config
 from relayout.config.model import LEDGER_TABLE
+from relayout.errors import EngineError
 from relayout.ledger.records import LEDGER_SCHEMA, PLAIN_COLUMNS, BatchRecord
 from relayout.table.names import TableName
 
@@ -35,8 +36,15 @@ def append_records(spark: SparkSession, config: Config, records: Sequence[BatchR
     if not records:
         return
     passing("before-ledger")
-    frame = spark.createDataFrame(_arrow_table(records)).coalesce(1)
-    frame.writeTo(ledger_name(config).spark_sql(config.catalog.name)).append()
+    try:
+        frame = spark.createDataFrame(_arrow_table(records)).coalesce(1)
+        frame.writeTo(ledger_name(config).spark_sql(config.catalog.name)).append()
+    except Exception as error:
+        raise EngineError(
+            f"{len(records)} lines of the ledger could not be written: {str(error).splitlines()[0]}",
+            where=str(ledger_name(config)),
+            next="run `relayout apply` again: what is loaded stays loaded, and its lines are written then",
+        ) from error
     passing("after-ledger")
 
 

@@ -1,4 +1,4 @@
-"""The folder beside a table's data in which the tasks of one run work; it also tells which runs died, and what they left.
+"""The folder beside a table's data in which the tasks of one run work; it also tells which runs died.
 
 The process of a run holds a lock on its folder for as long as it lives. A folder whose lock is free belongs to a dead
 run: it is emptied, so that tasks which outlived their process cannot finish, and then every data file of that run that

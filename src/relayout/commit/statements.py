@@ -18,11 +18,9 @@ def run_statement(spark: SparkSession, catalog: str, namespace: str, text: str) 
     """
     from pyspark.errors import PySparkException
 
+    home = ".".join(quote_spark(part) for part in (catalog, *namespace.split(".")))
     # As a statement, because the method would look the catalog up in whatever session this thread used last.
-    spark.sql(f"SET CATALOG {quote_spark(catalog)}")
-    place = ".".join(quote_spark(part) for part in namespace.split("."))
-    if spark.catalog.databaseExists(f"{quote_spark(catalog)}.{place}"):
-        spark.catalog.setCurrentDatabase(place)
+    spark.sql(f"USE {home}" if spark.catalog.databaseExists(home) else f"SET CATALOG {quote_spark(catalog)}")
     try:
         return spark.sql(text)
     except PySparkException as error:

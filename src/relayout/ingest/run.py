@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -67,26 +68,36 @@ class GroupResult:
 
 def run_groups(
     spark: SparkSession, groups: Sequence[Sequence[Unit]], reading: Reading, stopping: threading.Event
-) -> Iterator[GroupResult]:
-    """Results in the order in which groups end; a little more than the cores' worth is in flight."""
+) -> Generator[GroupResult]:
+    """Results in the order in which groups end; a little more than the cores' worth is in flight.
+
+    When whoever takes the results gives up, what is in flight is cancelled and waited for.
+    """
+    tag = f"relayout-{uuid.uuid4().hex}"
     cores = int(spark.sparkContext.defaultParallelism)
     most = max(2, cores) + 1
     waiting = list(enumerate(groups))
 
     def timed(number: int, group: Sequence[Unit]) -> GroupResult:
         begun = time.monotonic()
+        spark.sparkContext.addJobTag(tag)
         units = run_group(spark, group, reading)
         return GroupResult(number, tuple(units), time.monotonic() - begun)
 
     with ThreadPoolExecutor(max_workers=most, thread_name_prefix="relayout-group") as pool:
         running: set[Future[GroupResult]] = set()
-        while (waiting and not stopping.is_set()) or running:
-            while waiting and len(running) < most and not stopping.is_set():
-                number, group = waiting.pop(0)
-                running.add(pool.submit(timed, number, group))
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield future.result()
+        try:
+            while (waiting and not stopping.is_set()) or running:
+                while waiting and len(running) < most and not stopping.is_set():
+                    number, group = waiting.pop(0)
+                    running.add(pool.submit(timed, number, group))
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            spark.sparkContext.cancelJobsWithTag(tag)
+            raise
 
 
 def run_group(spark: SparkSession, group: Sequence[Unit], reading: Reading) -> list[UnitResult]:

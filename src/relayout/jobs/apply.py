@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from relayout.commit.failpoints import passing
-from relayout.commit.ledger_table import append_records, ensure_ledger
-from relayout.commit.left_files import delete_left_files, expired_left_files
+from relayout.commit.ledger_table import ensure_ledger
 from relayout.commit.receipts import BatchReceipt, Migration, Outcome, Receipt, TableReceipt
 from relayout.commit.tables import (
     change_layout,
@@ -21,16 +20,16 @@ from relayout.commit.tables import (
     prepare_embedded_catalog,
 )
 from relayout.config import Config
-from relayout.errors import PlanStale, RelayoutError
+from relayout.errors import CommitConflict, PlanStale, RelayoutError
 from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Change, IngestPlan, PlannedBatch, what_moved
 from relayout.jobs.apply_table import RunContext, TableRun
+from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.migration import Census, census_of, migration_between
 from relayout.jobs.plan import PlannedWork, Planner, TableWork
 from relayout.jobs.progress import Level, Listener
-from relayout.jobs.record import batch_record, now_ms, repaired
-from relayout.ledger.records import BASE_LAYOUT, BatchRecord, State
-from relayout.read.catalog import CatalogReader
-from relayout.read.ledger import LedgerReader
+from relayout.jobs.record import batch_record
+from relayout.jobs.tidying import tidy
+from relayout.ledger.records import BASE_LAYOUT, State
 from relayout.report.log_lines import snapshot_committed, table_begins, table_complete
 from relayout.table.batches import BatchKey
 from relayout.table.names import TableName
@@ -39,7 +38,6 @@ from relayout.table.schemas import Column
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEDGER_EVERY_SECONDS = 30.0
 PLAN_ROUNDS = 5
 """How often a table is planned again because sources or other writers moved under it."""
 
@@ -125,8 +123,7 @@ class Apply:
         self._listener = listener
         self._run_id = uuid.uuid4().hex
         self._plan_id = ""
-        self._unwritten: list[BatchRecord] = []
-        self._written_at = time.monotonic()
+        self._ledger = LedgerWriter(spark, config, listener)
 
     def run(self, planned: PlannedWork) -> Receipt:
         """Everything the plan holds and the options allow; one table's trouble does not stop the others."""
@@ -137,9 +134,10 @@ class Apply:
         create_namespace(self._spark, self._config)
         ensure_ledger(self._spark, self._config)
         context = RunContext(
-            self._spark, self._config, planned.plan.plan_id, self._run_id, self._listener, self._record
+            self._spark, self._config, planned.plan.plan_id, self._run_id, self._listener, self._ledger
         )
         tables = []
+        self._spark.sparkContext.addJobTag(self._run_id)
         try:
             for plan in planned.plan.tables:
                 if plan.problem:
@@ -148,10 +146,11 @@ class Apply:
                     tables.append(self._table(context, planned.works[plan.table]))
         except KeyboardInterrupt:
             context.stopping.set()
-            self._spark.sparkContext.cancelAllJobs()
+            self._spark.sparkContext.cancelJobsWithTag(self._run_id)
             raise
         finally:
-            self._write_ledger()
+            self._spark.sparkContext.removeJobTag(self._run_id)
+            self._ledger.try_to_write()
         dropped = tuple(self._drop(drop.table) for drop in planned.plan.drops) if self._options.prune else ()
         passing("run-ends")
         return Receipt(planned.plan.plan_id, self._run_id, tuple(tables), time.monotonic() - begun, dropped)
@@ -166,15 +165,14 @@ class Apply:
         before: Census | None = None
         error = ""
         try:
-            self._tidy(work)
+            tidy(self._spark, self._config, work, self._ledger)
             if work.plan.change is Change.RELAYOUT:
                 before = census_of(self._spark, self._config, work)
-            self._change_table(work)
-            receipts = self._rounds(context, work)
+            self._rounds(context, self._changed(work), receipts)
+            self._ledger.write()
         except RelayoutError as problem:
             error = str(problem)
             self._listener.line(Level.ERROR, f"{name}: {problem.what}")
-        self._write_ledger()
         migration = None if before is None or error else self._migrated(work, before)
         receipt = TableReceipt(
             table=name,
@@ -190,11 +188,11 @@ class Apply:
             self._listener.line(Level.INFO, snapshot_committed(snapshot_id))
         return receipt
 
-    def _rounds(self, context: RunContext, work: TableWork) -> list[BatchReceipt]:
+    def _rounds(self, context: RunContext, work: TableWork, receipts: list[BatchReceipt]) -> None:
         """Run what is allowed; what moved meanwhile is planned again and run, a few times at most."""
         chosen = self._chosen(work, None)
         self._tell_blocked(work)
-        receipts = left_aside(work, self._options)
+        receipts += left_aside(work, self._options)
         for number in range(PLAN_ROUNDS):
             for batch in chosen:
                 for warning in batch.warnings:
@@ -208,13 +206,11 @@ class Apply:
             if number + 1 == PLAN_ROUNDS:
                 receipts += [self._gave_up(work, key, why) for key, why in outcome.again.items()]
                 break
-            self._write_ledger()
-            work = self._planner.plan_table(work.declared)
-            self._change_table(work)
+            self._ledger.try_to_write()
+            work = self._changed(self._planner.plan_table(work.declared))
             chosen = self._chosen(work, outcome.again.keys())
             missing = outcome.again.keys() - {batch.key for batch in chosen}
             receipts += [self._settled_meanwhile(work, key, outcome.again[key]) for key in missing]
-        return receipts
 
     def _chosen(self, work: TableWork, only: Collection[BatchKey] | None) -> list[PlannedBatch]:
         wanted = [batch for batch in self._options.considered(work) if self._options.allows(batch)]
@@ -227,7 +223,7 @@ class Apply:
                 record = batch_record(
                     work.declared.name, BASE_LAYOUT, batch, State.FAILED, self._plan_id, self._run_id, 0.0
                 )
-                self._record([replace(record, error=batch.blocked)])
+                self._ledger.add([replace(record, error=batch.blocked)])
                 self._listener.line(Level.ERROR, f"Batch {batch.key} cannot be loaded: {batch.blocked}")
 
     def _gave_up(self, work: TableWork, key: BatchKey, why: str) -> BatchReceipt:
@@ -245,6 +241,18 @@ class Apply:
 
     # The table itself.
 
+    def _changed(self, work: TableWork) -> TableWork:
+        """Bring the table into the planned form; what another run did at the same moment is planned with anew."""
+        for _ in range(PLAN_ROUNDS - 1):
+            try:
+                self._change_table(work)
+            except CommitConflict:
+                work = self._planner.plan_table(work.declared)
+            else:
+                return work
+        self._change_table(work)
+        return work
+
     def _change_table(self, work: TableWork) -> None:
         schema = tuple(Column(name, kind) for name, kind in work.plan.schema)
         if work.plan.change is Change.CREATE:
@@ -257,16 +265,6 @@ class Apply:
         if work.plan.change is Change.RELAYOUT:
             change_layout(self._spark, self._config, work.name, work.layout)
 
-    def _tidy(self, work: TableWork) -> None:
-        """Repair the ledger from stamps it does not have, and delete what failed batches left a day ago."""
-        name = work.declared.name
-        self._record(repaired(name, BASE_LAYOUT, work.state.unrecorded, work.batches, work.shared))
-        reader = CatalogReader(self._config)
-        native = reader.load(work.name)
-        if native is not None:
-            left = expired_left_files(LedgerReader(self._config, reader).records(name), now_ms())
-            delete_left_files(native, left, dict(self._config.catalog.properties))
-
     def _migrated(self, work: TableWork, before: Census) -> Migration:
         after = census_of(self._spark, self._config, work, before.columns)
         return migration_between(work, before, after)
@@ -275,18 +273,6 @@ class Apply:
         drop_table(self._spark, self._config, TableName(tuple(self._config.namespace.split(".")), table))
         self._listener.line(Level.WARNING, f"Dropped table {table}, which is no longer declared")
         return table
-
-    # The ledger.
-
-    def _record(self, records: Sequence[BatchRecord]) -> None:
-        self._unwritten += records
-        if time.monotonic() - self._written_at > LEDGER_EVERY_SECONDS:
-            self._write_ledger()
-
-    def _write_ledger(self) -> None:
-        records, self._unwritten = self._unwritten, []
-        append_records(self._spark, self._config, records)
-        self._written_at = time.monotonic()
 
 
 def _unmoved(batch: PlannedBatch, outcome: Outcome, note: str) -> BatchReceipt:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relayout.commit.batches import BatchPublisher, Committed, MovedMeanwhile, NewBatch
+from relayout.commit.batches import BatchPublisher, NewBatch, PlannedOn
 from relayout.commit.failpoints import passing
 from relayout.commit.left_files import delete_own_files
 from relayout.commit.receipts import BatchReceipt, Outcome
 from relayout.commit.removals import batch_predicate
+from relayout.commit.rivals import Committed, MovedMeanwhile
+from relayout.commit.scratch import scratch_folder, scratch_of_run
 from relayout.config import Config
 from relayout.errors import CommitConflict, CommitUnknown, RelayoutError
 from relayout.ingest.literals import literal_type, split_expressions
 from relayout.ingest.plan import Action, PlannedBatch
 from relayout.ingest.run import GroupResult, Reading, TableRows, UnitResult, rewrite_from_table, run_groups
 from relayout.ingest.units import Unit, groups_of, units_of
+from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.plan import TableWork
 from relayout.jobs.progress import Level, Listener
 from relayout.jobs.record import batch_record, landed, source_stamps
@@ -52,7 +54,7 @@ class RunContext:
     plan_id: str
     run_id: str
     listener: Listener
-    record: Callable[[Sequence[BatchRecord]], None]
+    ledger: LedgerWriter
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
@@ -91,7 +93,7 @@ class TableRun:
             work.name,
             context.plan_id,
             context.run_id,
-            work.facts.current_snapshot_id if work.facts else None,
+            PlannedOn(work.facts.current_snapshot_id if work.facts else None, work.state.newest_stamp),
         )
         self._reading = self._reading_with(native.schema())
 
@@ -101,11 +103,12 @@ class TableRun:
         by_action: dict[Action, list[PlannedBatch]] = {action: [] for action in Action}
         for batch in self._batches.values():
             by_action[batch.action].append(batch)
-        self._load(by_action[Action.LOAD])
-        for batch in by_action[Action.REWRITE]:
-            self._rewrite(batch)
-        if by_action[Action.REMOVE]:
-            self._remove(by_action[Action.REMOVE])
+        with scratch_of_run(self._data_location, self._context.run_id):
+            self._load(by_action[Action.LOAD])
+            for batch in by_action[Action.REWRITE]:
+                self._rewrite(batch)
+            if by_action[Action.REMOVE]:
+                self._remove(by_action[Action.REMOVE])
         return self._outcome
 
     def _reading_with(self, schema: object) -> Reading:
@@ -116,7 +119,7 @@ class TableRun:
             self._facts,
             schema,  # type: ignore[arg-type]
             data_location=self._data_location,
-            scratch=self._scratch(),
+            scratch=str(scratch_folder(self._data_location, self._context.run_id)),
             file_prefix=self._context.run_id,
             batch_columns=work.batch_columns,
             target_file_bytes=config.defaults.target_file_mb << 20,
@@ -131,12 +134,6 @@ class TableRun:
             target=target,
             memory_bytes=config.spark.task_memory_bytes,
         )
-
-    def _scratch(self) -> str:
-        """Where tasks spill and write: on the warehouse's disk if it is local, so that files are renamed into place."""
-        if self._data_location.startswith("s3://"):
-            return str(Path(tempfile.gettempdir()) / "relayout")
-        return self._data_location.removeprefix("file:").rstrip("/") + f"/.relayout-{self._context.run_id}"
 
     # Loading from sources.
 
@@ -163,14 +160,14 @@ class TableRun:
         prefix = self._context.run_id if attempt == 0 else f"{self._context.run_id}-{attempt}"
         target = replace(self._reading.target, file_prefix=prefix)
         again: list[tuple[PlannedBatch, str]] = []
-        for group in run_groups(
-            self._context.spark, groups, replace(self._reading, target=target), self._context.stopping
-        ):
-            passing("files-written")
-            for unit in group.units:
-                if unit.error:
-                    again += self._unit_failed(unit, group.seconds, last)
-            self._publish_group(group)
+        reading = replace(self._reading, target=target)
+        with closing(run_groups(self._context.spark, groups, reading, self._context.stopping)) as ended:
+            for group in ended:
+                passing("files-written")
+                for unit in group.units:
+                    if unit.error:
+                        again += self._unit_failed(unit, group.seconds, last)
+                self._publish_group(group)
         return again
 
     def _fans_out(self) -> bool:
@@ -257,13 +254,12 @@ class TableRun:
             line = landed(self._record(key, done, seconds), batch.stamp, committed.snapshot, committed.previous_stamp)
             records.append(replace(line, incremental_keys=self._complete_keys(key), sources=self._sources(key, hashes)))
             self._receipt(key, Outcome.DONE, batch.stamp, seconds, "", committed.snapshot.snapshot_id)
-        self._context.record(records)
+        self._context.ledger.add(records)
 
     def _forget(self, new: Mapping[BatchKey, NewBatch], keys: Iterable[BatchKey]) -> None:
         """Delete files that were written for nothing, unless a commit of unknown outcome may use them."""
-        if not self._publisher.in_doubt:
-            for key in keys:
-                delete_own_files(_paths(new[key]), self._reading.target.store)
+        for key in set(keys) - self._publisher.in_doubt:
+            delete_own_files(_paths(new[key]), self._reading.target.store)
 
     # From the table itself, and out of it.
 
@@ -283,7 +279,8 @@ class TableRun:
             try:
                 self._publish([result], seconds, facts.current_snapshot_id)
             except CommitConflict as conflict:
-                delete_own_files([str(file["file-path"]) for file in result.files[batch.key]], {})
+                written = [str(file["file-path"]) for file in result.files[batch.key]]
+                delete_own_files(written, self._reading.target.store)
                 if attempt + 1 == REWRITE_TRIES:
                     self._failed(batch, conflict.what, seconds, ())
             else:
@@ -313,7 +310,7 @@ class TableRun:
 
     def _failed(self, batch: PlannedBatch, reason: str, seconds: float, left: Sequence[str]) -> None:
         record = self._record(batch.key, State.FAILED, seconds)
-        self._context.record([replace(record, error=reason, left_files=tuple(left))])
+        self._context.ledger.add([replace(record, error=reason, left_files=tuple(left))])
         self._receipt(batch.key, Outcome.FAILED, None, seconds, reason, None)
 
     def _record(self, key: BatchKey, state: State, seconds: float) -> BatchRecord:

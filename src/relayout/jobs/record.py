@@ -26,22 +26,37 @@ def batch_record(
     table: str, layout: str, batch: PlannedBatch, state: State, plan_id: str, run_id: str, seconds: float
 ) -> BatchRecord:
     """A line that says nothing yet of files and snapshots."""
+    return replace(
+        _empty_line(table, layout, batch.key, state, run_id),
+        fingerprint=batch.fingerprint,
+        schema_hash=batch.schema_hash,
+        plan_id=plan_id,
+        seconds=round(seconds, 3),
+    )
+
+
+def files_left(table: str, layout: str, run_id: str, files: Iterable[str]) -> BatchRecord:
+    """A line about no batch: files of a run that ended before it could say what became of them."""
+    return replace(_empty_line(table, layout, BatchKey(), State.LEFT, run_id), left_files=tuple(sorted(files)))
+
+
+def _empty_line(table: str, layout: str, key: BatchKey, state: State, run_id: str) -> BatchRecord:
     return BatchRecord(
         table_name=table,
         layout=layout,
-        batch=batch.key,
+        batch=key,
         state=state,
-        fingerprint=batch.fingerprint,
-        schema_hash=batch.schema_hash,
+        fingerprint="",
+        schema_hash="",
         snapshot_id=None,
         previous_stamp=None,
         sequence_number=0,
-        plan_id=plan_id,
+        plan_id="",
         run_id=run_id,
         rows=0,
         files=0,
         size_bytes=0,
-        seconds=round(seconds, 3),
+        seconds=0.0,
         error="",
         recorded_at_ms=now_ms(),
     )
@@ -92,10 +107,8 @@ def repaired(
         files = present.get(stamp.batch, ())
         same = not stamp.removed and fingerprint_of(files) == stamp.fingerprint
         found.append(
-            BatchRecord(
-                table_name=table,
-                layout=layout,
-                batch=stamp.batch,
+            replace(
+                _empty_line(table, layout, stamp.batch, State.DONE, snapshot.summary.get(RUN_ID, "")),
                 state=State.REMOVED if stamp.removed else State.DONE,
                 fingerprint=stamp.fingerprint,
                 schema_hash=stamp.schema_hash,
@@ -103,13 +116,9 @@ def repaired(
                 previous_stamp=int(previous) if previous else None,
                 sequence_number=snapshot.sequence_number,
                 plan_id=snapshot.summary.get(PLAN_ID, ""),
-                run_id=snapshot.summary.get(RUN_ID, ""),
                 rows=stamp.rows,
                 files=stamp.files,
                 size_bytes=stamp.size_bytes,
-                seconds=0.0,
-                error="",
-                recorded_at_ms=now_ms(),
                 sources=source_stamps(files, {}, shared) if same else None,
             )
         )

@@ -133,7 +133,7 @@ def _failed(
     """Batches whose newest attempt failed; an invalidation is none, a stamp without a line is one that landed."""
     newest: dict[BatchKey, BatchRecord] = {}
     for record in sorted(records, key=lambda record: record.recorded_at_ms):
-        if record.state is not State.INVALIDATED:
+        if record.state not in (State.INVALIDATED, State.LEFT):
             newest[record.batch] = record
     for snapshot, stamp in unrecorded:
         if stamp.batch in newest and newest[stamp.batch].recorded_at_ms < snapshot.timestamp_ms:
