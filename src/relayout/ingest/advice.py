@@ -21,13 +21,17 @@ LARGEST_BATCH_FILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What laying a few source rows out showed; `tuples` counts distinct partition tuples among `rows`."""
+    """What laying a few source rows out showed; `tuples` counts distinct partition tuples among `rows`.
+
+    The rows are those of one file, which holds rows of so many `batches`.
+    """
 
     rows: int
     source_bytes: int
     data_bytes: int
     tuples: int
     values_per_level: tuple[tuple[str, int], ...]
+    batches: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Forecast:
     rows: int | None
     depth: int
     values_per_level: tuple[tuple[str, int], ...]
+    """By level as `describe` names it: `year`, `bucket[16](geo_fips)`."""
 
     @property
     def average_bytes(self) -> int:
@@ -51,23 +56,42 @@ def forecast(
     sample: Sample | None,
     target_file_bytes: int,
 ) -> Forecast:
-    """Predict files and bytes of the whole table from the listing and one sampled source file."""
+    """Predict files and bytes of the whole table from the listing and one sampled source file.
+
+    What paths tell is counted over the whole listing; only the spread of values within a file is taken from the sample.
+    """
     source_bytes = sum({file.path: file.size_bytes for files in batches.values() for file in files}.values())
     if sample is None or not sample.source_bytes or not sample.rows:
-        return Forecast(len(batches), source_bytes, None, len(layout.partition), ())
+        spread = sum(_path_combinations(layout, members) for members in batches.values())
+        return Forecast(spread, source_bytes, None, len(layout.partition), ())
     per_byte = sample.data_bytes / sample.source_bytes
     size = int(source_bytes * per_byte)
     rows = round(source_bytes / sample.source_bytes * sample.rows)
-    fan_out = max(1, sample.tuples)
+    fan_out = max(1, math.ceil(sample.tuples / sample.batches))
     files = sum(
-        max(fan_out, math.ceil(sum(file.size_bytes for file in members) * per_byte / target_file_bytes))
+        max(
+            fan_out * _path_combinations(layout, members),
+            math.ceil(sum(file.size_bytes for file in members) * per_byte / target_file_bytes),
+        )
         for members in batches.values()
     )
-    levels = []
-    for column, seen in sample.values_per_level:
-        named = {value for key in batches for name, value in key.items if name == column}
-        levels.append((column, max(seen, len(named))))
+    levels = [(level, max(seen, _known_values(level, batches))) for level, seen in sample.values_per_level]
     return Forecast(files, size, rows, len(layout.partition), tuple(levels))
+
+
+def _path_combinations(layout: Layout, members: Iterable[SourceFile]) -> int:
+    """How many partitions the files of one batch go to by what their paths tell."""
+    levels = set(layout.identity_columns)
+    return len({tuple(item for item in file.path_values if item[0] in levels) for file in members})
+
+
+def _known_values(level: str, batches: Mapping[BatchKey, Sequence[SourceFile]]) -> int:
+    """Distinct values of a column that batch keys or paths tell."""
+    in_keys = {value for key in batches for name, value in key.items if name == level}
+    in_paths = {
+        text for members in batches.values() for file in members for name, text in file.path_values if name == level
+    }
+    return max(len(in_keys), len(in_paths))
 
 
 def layout_advice(layout: Layout, predicted: Forecast) -> tuple[str, ...]:
@@ -90,11 +114,12 @@ def layout_advice(layout: Layout, predicted: Forecast) -> tuple[str, ...]:
             f"{predicted.depth} partition levels, the target is 2 to {DEEPEST}: keep {names} as plain columns, "
             "they are read from the path either way"
         )
-    for column, values in predicted.values_per_level:
+    for level, values in predicted.values_per_level:
         if values > MOST_VALUES_PER_LEVEL:
+            way_out = "`transform: bucket[16]` on it" if level in layout.identity_columns else "a coarser transform"
             found.append(
-                f"{column} has {values:,} or more values, the target is under {MOST_VALUES_PER_LEVEL:,} per level: "
-                f"use `transform: bucket[16]` on it, or put it into `sort`"
+                f"{level} has {values:,} or more values, the target is under {MOST_VALUES_PER_LEVEL:,} per level: "
+                f"use {way_out}, or put it into `sort`"
             )
     single = [column for column, values in predicted.values_per_level if values == 1 and predicted.depth > 1]
     if single:

@@ -46,4 +46,4 @@ def sample_of(
         shown = lay_out_sample(file, sources.formats[file.path], columns, fields, Path(folder))
     if shown is None:
         return None
-    return Sample(*shown)
+    return Sample(*shown, assignment.shared.get(file.path, 1))

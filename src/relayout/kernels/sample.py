@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from relayout.kernels.write import TargetField, transformed
 from relayout.read.local_files import described
 from relayout.table.duckdb_text import SESSION_SETTINGS, read_clause
+from relayout.table.layouts import PartitionField
 from relayout.table.scalars import from_text
 from relayout.table.sources import SourceFile
 
@@ -50,15 +51,19 @@ def lay_out_sample(
             whole = _bytes_read(connection, source, rows, whole)
         place = folder / "sample.parquet"
         connection.execute(f"COPY sample TO '{place!s}' (FORMAT parquet, COMPRESSION zstd)")
-        terms = [(field.column, transformed(connection, field)) for field in fields]
+        terms = [(_level(field), transformed(connection, field)) for field in fields]
         tuples = 1
         if terms:
             distinct = ", ".join(term for _, term in terms)
             tuples = _count(connection, f"SELECT count(*) FROM (SELECT DISTINCT {distinct} FROM sample)")
         levels = tuple(
-            (column, _count(connection, f"SELECT count(DISTINCT {term}) FROM sample")) for column, term in terms
+            (level, _count(connection, f"SELECT count(DISTINCT {term}) FROM sample")) for level, term in terms
         )
         return rows, whole, os.path.getsize(place), tuples, levels
+
+
+def _level(field: TargetField) -> str:
+    return str(PartitionField(field.column, field.transform))
 
 
 def _bytes_read(connection: duckdb.DuckDBPyConnection, source: str, rows: int, whole: int) -> int:
