@@ -22,6 +22,11 @@ class LedgerReader:
         """All records of a table, without their source lists."""
         return self._scan(table_name, (*PLAIN_COLUMNS, "incremental_keys"), ())
 
+    def records_with_left_files(self, table_name: str) -> tuple[BatchRecord, ...]:
+        """Records of what came to nothing, with the files that it left."""
+        found = self._scan(table_name, (*PLAIN_COLUMNS, "left_files"), ())
+        return tuple(record for record in found if record.left_files)
+
     def records_with_sources(self, table_name: str, snapshot_ids: Iterable[int]) -> tuple[BatchRecord, ...]:
         """The whole records of these commits."""
         return self._scan(table_name, ("*",), tuple(snapshot_ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from relayout.table.batches import BatchKey, Scalar
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
+
+
+_COUNTED = ("date", "time", "timestamp", "timestamptz")
+"""Types whose values are days or microseconds since an epoch where manifests hold them."""
+
+_ORDERED = ("int", "long", "string", "date")
+"""Types whose plain values have the order of the bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ def _has_one_value(table: Table, file: DataFile, name: str, value: Scalar) -> bo
     spec = table.specs()[file.spec_id]
     for position, field in enumerate(spec.fields):
         if field.source_id == column.field_id and str(field.transform) == "identity":
-            return _plain_partition(file.partition[position], kind) == value
+            return _stored(file.partition[position], kind) == value
     return _bounds_say(file, column.field_id, kind, value)
 
 
@@ -110,7 +117,7 @@ def _decoded(raw: bytes, kind: str) -> Scalar:
     primitive = iceberg_type(kind)
     if not isinstance(primitive, PrimitiveType):
         raise ValueError(f"{kind} has no bounds")
-    return plain(from_bytes(primitive, raw), kind)
+    return _stored(from_bytes(primitive, raw), kind)
 
 
 def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
@@ -121,7 +128,7 @@ def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
         spec = table.specs()[file.spec_id]
         for position, field in enumerate(spec.fields):
             identity = field.source_id == column.field_id and str(field.transform) == "identity"
-            if identity and _plain_partition(file.partition[position], kind) != value:
+            if identity and _stored(file.partition[position], kind) != value:
                 return False
         if file.content.value == 0 and _bounds_exclude(file, column.field_id, kind, value):
             return False
@@ -129,19 +136,33 @@ def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
 
 
 def _bounds_exclude(file: DataFile, field_id: int, kind: str, value: Scalar) -> bool:
-    if kind not in ("int", "long") or not isinstance(value, int):
-        return False
+    nulls = (file.null_value_counts or {}).get(field_id)
+    if value is None:
+        return nulls == 0
     lower, upper = (file.lower_bounds or {}).get(field_id), (file.upper_bounds or {}).get(field_id)
     if lower is None or upper is None:
+        return nulls is not None and nulls == file.record_count and kind not in ("float", "double")
+    if kind not in _ORDERED:
         return False
     low, high = _decoded(lower, kind), _decoded(upper, kind)
-    return isinstance(low, int) and isinstance(high, int) and not low <= value <= high
+    if isinstance(value, int) and isinstance(low, int) and isinstance(high, int):
+        return not low <= value <= high
+    return isinstance(value, str) and isinstance(low, str) and isinstance(high, str) and not low <= value <= high
 
 
-def _plain_partition(value: Any, kind: str) -> Scalar:
-    if value is not None and kind == "date" and isinstance(value, int):
-        return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
-    return plain(value, kind)
+def _stored(value: Any, kind: str) -> Scalar:
+    """A value as manifests hold it in plain form; a moment beyond the calendar stays the number it is."""
+    if not isinstance(value, int) or isinstance(value, bool) or kind not in _COUNTED:
+        return plain(value, kind)
+    try:
+        if kind == "date":
+            return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
+    except OverflowError:
+        return value
+    if kind == "time":
+        return plain(moment.time(), kind)
+    return plain(moment if kind == "timestamptz" else moment.replace(tzinfo=None), kind)
 
 
 def content_json(table: Table, file: DataFile) -> dict[str, Any]:
@@ -150,7 +171,7 @@ def content_json(table: Table, file: DataFile) -> dict[str, Any]:
     schema = table.schema()
     values = []
     for position, result in enumerate(spec.partition_type(schema).fields):
-        values.append(_json_partition(file.partition[position], text_of(result.field_type)))
+        values.append(_stored(file.partition[position], text_of(result.field_type)))
     described: dict[str, Any] = {
         "spec-id": file.spec_id,
         "content": {0: "data", 1: "position-deletes", 2: "equality-deletes"}[file.content.value],
@@ -166,8 +187,3 @@ def content_json(table: Table, file: DataFile) -> dict[str, Any]:
     if file.content.value == 2 and file.equality_ids:
         described["equality-ids"] = list(file.equality_ids)
     return described
-
-
-def _json_partition(value: Any, kind: str) -> Scalar:
-    told = _plain_partition(value, kind)
-    return told.replace(" ", "T") if isinstance(told, str) and kind.startswith("timestamp") else told
