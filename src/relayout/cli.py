@@ -204,10 +204,10 @@ def demo(
 @app.command()
 def doctor(context: typer.Context, as_json: AsJson = False) -> int:
     """Check Java, jars, catalog, storage and memory; each finding comes with its fix."""
-    from relayout.jobs.doctor import examine
+    from relayout.jobs.doctor import examine_file
     from relayout.report.doctor_text import doctor_text
 
-    diagnosis = examine(context.obj.config)
+    diagnosis = examine_file(context.obj.config)
     _show(diagnosis.to_json(), doctor_text(diagnosis), context.obj.as_json or as_json)
     return DONE if diagnosis.healthy else FINDINGS
 

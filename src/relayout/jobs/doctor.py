@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
-from relayout.config import Config, from_mapping
+from relayout.config import Config, from_mapping, load
+from relayout.config.load import FILE_NAME
 from relayout.errors import ConfigError, MissingError, RelayoutError
 from relayout.jobs.checks.engine import Start, jars_in_place, java_in_use, spark_home, spark_round_trip
 from relayout.jobs.checks.installed import packages_in_use, python_in_use
@@ -15,6 +17,7 @@ from relayout.jobs.checks.lake import (
     configuration,
     source_findings,
     storage_round_trip,
+    without_secrets,
 )
 from relayout.jobs.checks.machine import disk_findings, network, open_files
 from relayout.jobs.checks.memory import memory_finding, this_machine
@@ -32,6 +35,16 @@ def examine(
     Nothing is left behind but what every run leaves: jars in the cache, and the session that `start` gave.
     """
     return _Examination(config, start).run(problem)
+
+
+def examine_file(file: str) -> Diagnosis:
+    """The same by a configuration's name; that the usual one is not there is no problem."""
+    try:
+        return examine(load(file))
+    except MissingError as problem:
+        return examine(problem=None if file == FILE_NAME else problem)
+    except ConfigError as problem:
+        return examine(problem=problem)
 
 
 class _Examination:
@@ -62,7 +75,7 @@ class _Examination:
             self._look("storage", lambda: storage_round_trip(config))
             self._look("sources", lambda: source_findings(config))
         self._look("Spark", self._spark)
-        return Diagnosis(tuple(self._findings))
+        return Diagnosis(tuple(self._presentable(finding) for finding in self._findings))
 
     def _look(self, name: str, check: Check) -> None:
         """Keep what the check finds; a check that fails is a finding too."""
@@ -79,9 +92,16 @@ class _Examination:
             what = f"could not be checked: {type(error).__name__}: {error}"
             self._findings.append(Finding(name, State.PROBLEM, what, "report this, it should have been foreseen"))
 
+    def _presentable(self, finding: Finding) -> Finding:
+        """Whatever a driver or Spark said, a diagnosis can be shown to others."""
+        return replace(finding, what=without_secrets(finding.what, self._judged))
+
     def _asked_catalog(self, config: Config) -> Finding:
-        self._catalog = ask_catalog(config)
-        return catalog_finding(config, self._catalog)
+        answer = ask_catalog(config)
+        if isinstance(answer, Finding):
+            return answer
+        self._catalog = answer
+        return catalog_finding(config, answer)
 
     def _spark(self) -> list[Finding]:
         """Spark on the lake where that is there and answers, otherwise on its own; not where it cannot start."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from relayout.report.columns import GAP, padded, widths_of, wrapped
 from relayout.report.printable import one_line
+from relayout.report.sections import WIDTH
 from relayout.table.quantities import count_text
 from relayout.upkeep.findings import Diagnosis, Finding, State
-
-WIDTH = 100
 
 _MARKS = {State.OK: "ok", State.WARNING: "warn", State.PROBLEM: "FAIL"}
 
 
-def doctor_text(diagnosis: Diagnosis, width: int = WIDTH) -> str:
+def doctor_text(diagnosis: Diagnosis, *, width: int = WIDTH) -> str:
     """The whole diagnosis in lines of about `width`."""
     columns = widths_of([(_MARKS[finding.state], finding.check) for finding in diagnosis.findings])
     lines = [line for finding in diagnosis.findings for line in _told(finding, columns, width)]

@@ -186,6 +186,8 @@ def _log_file() -> Path:
 def _new_context(config: Config, jar_paths: list[str], log: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    from relayout.spark.jvm.gateway import java_failure
+
     builder = SparkSession.builder
     for key, value in session_settings(config, jar_paths).items():
         builder = builder.config(key, value)
@@ -193,7 +195,7 @@ def _new_context(config: Config, jar_paths: list[str], log: Path) -> SparkSessio
         return builder.getOrCreate()
     except Exception as error:
         raise EnvironmentProblem(
-            f"Spark did not start: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            f"Spark did not start: {next(iter(str(java_failure(error) or error).splitlines()), type(error).__name__)}",
             where=f"master {config.spark.master}, JAVA_HOME={os.environ['JAVA_HOME']}; its log is {log}",
             next="is the master reachable and spark.conf right? run `relayout doctor`; `--debug` shows Spark's message",
         ) from error

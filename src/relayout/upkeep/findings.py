@@ -29,10 +29,12 @@ class Finding:
     next: str = ""
 
     @classmethod
-    def from_error(cls, check: str, error: RelayoutError, next: str = "") -> Finding:
-        """A problem as the error tells it; `next` stands in for advice that leads nowhere from here."""
+    def from_error(cls, check: str, error: RelayoutError, instead: str = "") -> Finding:
+        """A problem as the error tells it; `instead` replaces advice that is missing or leads back to the doctor."""
         place = " ".join(error.where.split())
-        return cls(check, State.PROBLEM, f"{error.what} ({place})" if place else error.what, next or error.next)
+        what = f"{error.what} ({place})" if place else error.what
+        helps = error.next and "`relayout doctor`" not in error.next
+        return cls(check, State.PROBLEM, what, error.next if helps else instead)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,8 @@ def spark_round_trip(config: Config, start: Start, *, on_lake: bool) -> list[Fin
         whom = f"Spark on {config.spark.master}"
         try:
             return within(SPARK_SECONDS, whom, lambda: list(_asked(asked, start, on_lake)), patience)
-        except EnvironmentProblem as error:
-            # Who is told to call the doctor has just done it.
-            fix = "check spark.driver_memory, spark.master and spark.conf" if "doctor`" in error.next else error.next
-            return [Finding.from_error("Spark", error, fix)]
+        except RelayoutError as error:
+            return [Finding.from_error("Spark", error, "check spark.driver_memory, spark.master and spark.conf")]
 
 
 def _without_changes(config: Config) -> Config:

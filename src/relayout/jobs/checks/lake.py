@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from relayout.config import Config, Table
 from relayout.errors import ConfigError, ConfigProblem, EnvironmentProblem, MissingError, RelayoutError
@@ -17,7 +18,7 @@ from relayout.jobs.checks.machine import nearest_folder
 from relayout.jobs.checks.patience import within
 from relayout.jobs.sources import listing_of
 from relayout.kernels.places import place_for
-from relayout.read.catalog import CatalogReader, embedded_catalog_file, embedded_catalog_is_missing
+from relayout.read.catalog import CatalogReader, embedded_catalog_file
 from relayout.table.quantities import count_text, size_text
 from relayout.upkeep.findings import Finding, State
 
@@ -25,6 +26,10 @@ CATALOG_SECONDS = 15
 STORAGE_SECONDS = 15
 LISTING_SECONDS = 60
 MOST_NAMED = 3
+
+SHORTEST_SECRET = 4
+"""Shorter ones would tear holes into every text and protect nothing."""
+_SECRET_KEY = re.compile(r"password|secret|token|credential", re.IGNORECASE)
 
 PROBE = bytes(range(256)) * 256
 
@@ -58,30 +63,24 @@ class CatalogAnswer:
     tables: int = 0
 
 
-def ask_catalog(config: Config) -> CatalogAnswer:
+def ask_catalog(config: Config) -> CatalogAnswer | Finding:
     """Open the catalog and list its tables; nothing is made where nothing is."""
     try:
         return within(CATALOG_SECONDS, f"the {config.catalog.type} catalog", lambda: _listed(config))
-    except EnvironmentProblem as error:
-        # What is raised below sends people here, which helps nobody who is here already.
-        raise EnvironmentProblem(error.what, where=catalog_address(config), next=_catalog_fix(config)) from error
+    except RelayoutError as error:
+        fix = "check catalog.uri and its login, and that the server runs and can be reached from here"
+        finding = Finding.from_error("catalog", error, fix)
+        file = embedded_catalog_file(config)
+        if file is None:
+            return replace(finding, what=f"{error.what} ({catalog_address(config)})")
+        if not (os.access(file, os.R_OK | os.W_OK) and os.access(file.parent, os.W_OK)):
+            return replace(finding, next="allow reading and writing this file and its folder")
+        return finding
 
 
 def _listed(config: Config) -> CatalogAnswer:
-    is_folder = config.catalog.type == "hadoop" and not config.warehouse.startswith("s3://")
-    if embedded_catalog_is_missing(config) or (is_folder and not Path(config.warehouse).is_dir()):
-        return CatalogAnswer(made=False)
-    try:
-        return CatalogAnswer(True, len(CatalogReader(config).table_names(config.namespace)))
-    except RelayoutError:
-        raise
-    except Exception as error:
-        # Each kind of catalog has a client with errors of its own; SQLAlchemy keeps the driver's in `orig`.
-        said = getattr(error, "orig", None) or error
-        reason = " ".join(str(said).split()) or type(error).__name__
-        if "iceberg_tables" in reason and ("does not exist" in reason or "no such table" in reason):
-            return CatalogAnswer(made=False)
-        raise EnvironmentProblem(f"the {config.catalog.type} catalog does not answer: {reason[:300]}") from error
+    reader = CatalogReader(config)
+    return CatalogAnswer(True, len(reader.table_names(config.namespace))) if reader.is_made() else CatalogAnswer(False)
 
 
 def catalog_finding(config: Config, answer: CatalogAnswer) -> Finding:
@@ -106,22 +105,15 @@ def catalog_address(config: Config) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _catalog_fix(config: Config) -> str:
-    if file := embedded_catalog_file(config):
-        if not (os.access(file, os.R_OK | os.W_OK) and os.access(file.parent, os.W_OK)):
-            return "allow reading and writing this file and its folder"
-        return "restore this file from a backup, or name another in catalog.uri; the tables' own files are not affected"
-    if config.catalog.uri.startswith("jdbc:postgresql:") and not _importable("psycopg"):
-        return "pip install 'relayout[postgres]'"
-    if config.catalog.type == "glue" and not _importable("boto3"):
-        return "pip install 'relayout[aws]'"
-    return "check catalog.uri and its login, and that the server runs and can be reached from here"
-
-
-def _importable(module: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(module) is not None
+def without_secrets(text: str, config: Config) -> str:
+    """The text without what opens the catalog or the store: drivers quote whole addresses in their errors."""
+    told = urlsplit(config.catalog.uri.removeprefix("jdbc:"))
+    settings = [*config.catalog.properties.items(), *parse_qsl(told.query), ("password", told.password or "")]
+    text = text.replace(config.catalog.uri, catalog_address(config)) if told.query or told.password else text
+    for key, value in settings:
+        if len(value) >= SHORTEST_SECRET and _SECRET_KEY.search(key):
+            text = text.replace(value, "***")
+    return text
 
 
 def storage_round_trip(config: Config) -> Finding:
@@ -179,13 +171,9 @@ def source_findings(config: Config) -> Iterator[Finding]:
 
 def _listed_source(config: Config, table: Table) -> list[Finding]:
     listing = listing_of(config, table, None)
+    fix = "is the disk mounted, is the pattern right?" + (f" see {config.file}:{table.line}" if table.line else "")
     findings = [
-        Finding(
-            "sources",
-            State.PROBLEM,
-            f"{table.name}: {pattern} means no file at all",
-            f"is the disk mounted, is the pattern right? see {config.file}:{table.line}",
-        )
+        Finding("sources", State.PROBLEM, f"{table.name}: {pattern} means no file at all", fix)
         for pattern in listing.unmatched
     ]
     if listing.bad:

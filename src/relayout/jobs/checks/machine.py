@@ -49,7 +49,7 @@ def space_finding(purpose: str, folder: Path, elsewhere: str) -> Finding:
     try:
         free = shutil.disk_usage(nearest_folder(folder)).free
     except EnvironmentProblem as error:
-        return Finding.from_error("disk", error, f"remove it, or {elsewhere}")
+        return Finding.from_error("disk", error)
     what = f"{size_text(free)} free for {purpose} ({folder})"
     if free < LITTLE_SPACE_BYTES:
         return Finding("disk", State.WARNING, what, f"make room there, or {elsewhere}")
