@@ -48,5 +48,3 @@ def judged_rows(
         raise RuntimeError(f"the judge failed: {answer.stderr.strip()[-600:]}")
     found: dict[str, list[list[Any]]] = json.loads(answer.stdout)
     return found
-
-

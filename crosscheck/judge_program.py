@@ -23,9 +23,7 @@ def main() -> None:
             connection.load_extension(extension(name))
         if asked["store"]:
             connection.execute(secret(asked["store"]))
-        answer = {
-            name: rows(connection, location, columns) for name, (location, columns) in asked["tables"].items()
-        }
+        answer = {name: rows(connection, location, columns) for name, (location, columns) in asked["tables"].items()}
     json.dump(answer, sys.stdout)
 
 

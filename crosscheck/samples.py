@@ -62,7 +62,10 @@ def income(root: str, edition: int) -> Sample:
         for year in YEARS:
             path = f"income/{part}_{year}_sample.json"
             changed = edition - 1 if path == CHANGES[0].path else 0
-            made = [(f"{index:05d}", index * 10 + year, None if index % 7 == 0 else f"Ö{part}") for index in _counties(changed)]
+            made = [
+                (f"{index:05d}", index * 10 + year, None if index % 7 == 0 else f"Ö{part}")
+                for index in _counties(changed)
+            ]
             files[path] = "".join(
                 json.dumps({"geo_fips": code, "value": value, "note": note}) + "\n" for code, value, note in made
             ).encode()
@@ -118,7 +121,9 @@ def readings(root: str, edition: int) -> Sample:
         rows += made
     declaration = {
         "source": f"{root}/readings/*.parquet",
-        "partitions": {"keys": [{"name": "taken_at", "transform": "month"}, {"name": "station", "transform": "bucket[3]"}]},
+        "partitions": {
+            "keys": [{"name": "taken_at", "transform": "month"}, {"name": "station", "transform": "bucket[3]"}]
+        },
         "batch_partition_columns": ["region"],
     }
     return Sample("readings", declaration, READING_COLUMNS, files, tuple(rows), 3)

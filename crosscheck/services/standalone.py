@@ -35,13 +35,29 @@ def standalone(folder: Path, workers: int) -> Iterator[str]:
     master = [part.format("master", "Master") for part in start] + ["--port", str(port), "--webui-port", str(page)]
     with ExitStack() as stack:
         stack.enter_context(
-            running(master, folder / "master.log", answers=lambda: bool(fetched(state)), environment=environment, folder=folder)
+            running(
+                master,
+                folder / "master.log",
+                answers=lambda: bool(fetched(state)),
+                environment=environment,
+                folder=folder,
+            )
         )
         for number in range(workers):
             place = folder / f"worker-{number}"
             place.mkdir()
             command = [part.format("worker", "Worker") for part in start]
-            command += ["--cores", "1", "--memory", WORKER_MEMORY, "--work-dir", str(place), "--webui-port", "0", address]
+            command += [
+                "--cores",
+                "1",
+                "--memory",
+                WORKER_MEMORY,
+                "--work-dir",
+                str(place),
+                "--webui-port",
+                "0",
+                address,
+            ]
             log = folder / f"worker-{number}.log"
             stack.enter_context(
                 running(

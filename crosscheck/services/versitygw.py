@@ -25,7 +25,9 @@ def versitygw(folder: Path, built: Path) -> Iterator[Store]:
     data.mkdir()
     keys = {"ROOT_ACCESS_KEY": "relayout", "ROOT_SECRET_KEY": "crosscheck"}
     command = [str(binary), "--port", f"{LOOPBACK}:{port}", "--region", REGION, "posix", str(data)]
-    with running(command, folder / "versitygw.log", answers=lambda: listens(port), environment=quiet_environment(**keys)):
+    with running(
+        command, folder / "versitygw.log", answers=lambda: listens(port), environment=quiet_environment(**keys)
+    ):
         yield Store(f"http://{LOOPBACK}:{port}", keys["ROOT_ACCESS_KEY"], keys["ROOT_SECRET_KEY"]).with_bucket()
 
 

@@ -21,20 +21,22 @@ def fresh(folder):
             scene.write(year, part, range(10), value=year)
     return scene
 
+
 @pytest.mark.parametrize("place", PLACES)
 def test_a_killed_load_is_finished_by_the_next_run(tmp_path, second, place):
     import time
-    t=time.time()
+
+    t = time.time()
     scene = fresh(tmp_path)
     ended = second.killed_at(place, scene, "apply")
-    print("dying", time.time()-t)
+    print("dying", time.time() - t)
     assert ended.code == -signal.SIGKILL, ended.output
     orphans = scene.unknown_files() if scene.native() else set()
-    print("orphans",len(orphans), "scratch", scene.scratch())
+    print("orphans", len(orphans), "scratch", scene.scratch())
     seen = scene.rows()
-    print("rows at death", Counter(y for y,_,_,_ in seen.elements()))
+    print("rows at death", Counter(y for y, _, _, _ in seen.elements()))
     r = scene.lake.apply()
-    print("second", time.time()-t)
+    print("second", time.time() - t)
     assert r.complete
     assert scene.rows() == scene.source_rows()
     assert set(scene.stamped().values()) == {1}, scene.stamped()

@@ -16,6 +16,7 @@ LakeOf = Callable[..., Lake]
 Rows = Callable[[Lake, str], list[tuple[Any, ...]]]
 Pending = Callable[..., dict[str, str]]
 
+VERSION_1 = "TBLPROPERTIES ('format-version' = '1')"
 COMPACT = "CALL lake.system.rewrite_data_files(table => 'db.{}', options => map('rewrite-all', 'true'))"
 
 
@@ -32,9 +33,10 @@ def test_after_compaction_across_batches_only_the_changed_batch_changes(
         "batch_partition_columns": ["year", "region"],
     }
     tables = {"v2": plain, "v3": plain, "v1": plain}
-    for version, table in ((2, "v2"), (3, "v3"), (1, "v1")):
-        lake_of({table: plain}, defaults={"format_version": version}).apply()
+    lake_of({"v3": plain}, defaults={"format_version": 3}).apply()
     lake = lake_of(tables)
+    lake.sql("CREATE TABLE v1 (id bigint, region string, year bigint) PARTITIONED BY (year) " + VERSION_1)
+    assert lake.apply().complete
     before = rows_in(lake, "v2")
     assert len(before) == 18
     for table in tables:
@@ -81,7 +83,9 @@ def test_format_version_1_replaces_whole_files(lake_of: LakeOf, downloads: Any, 
     for year in (2020, 2021):
         downloads.write(f"{year}.json", {"id": 1}, {"id": 2})
     table = {"source": downloads.pattern("{year}.json"), "partitions": {"keys": ["year"]}}
-    lake = lake_of({"t": table}, defaults={"format_version": 1})
+    lake = lake_of({"t": table})
+    lake.sql("CREATE NAMESPACE db")
+    lake.sql("CREATE TABLE t (id bigint, year bigint) PARTITIONED BY (year) " + VERSION_1)
     lake.apply()
     downloads.write("2021.json", {"id": 3})
     assert lake.apply().complete

@@ -43,7 +43,12 @@ def test_a_first_run_loads_every_batch_and_a_second_one_finds_nothing_to_do(
 
     plan = lake.plan()
     (table,) = plan.tables
-    assert (table.change, table.layout, table.layout_before, table.base_snapshot_id) == (Change.CREATE, "year", "", None)
+    assert (table.change, table.layout, table.layout_before, table.base_snapshot_id) == (
+        Change.CREATE,
+        "year",
+        "",
+        None,
+    )
     assert table.schema == (("geo", "string"), ("value", "long"), ("year", "int"))
     assert [(str(batch.key), str(batch.reason), batch.files) for batch in table.batches] == [
         ("{year=2019}", "new", 2),
