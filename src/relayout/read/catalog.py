@@ -64,6 +64,12 @@ class CatalogReader:
                     where=str(error),
                     next="was the warehouse moved or deleted? restore it, or drop the table's entry from the catalog",
                 ) from error
+            except ValueError as error:
+                raise EnvironmentProblem(
+                    f"the table cannot be read: its metadata is damaged: {_first_line(error)}",
+                    where=str(name),
+                    next="restore the metadata file that the catalog points to, or point it to an older one",
+                ) from error
 
     def table_names(self, namespace: str) -> list[str]:
         """Names of all tables in the namespace, sorted."""

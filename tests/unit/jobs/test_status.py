@@ -124,8 +124,8 @@ def test_damaged_metadata_is_a_problem_and_hides_no_other(make_lake: Any, conten
     lake.create("wages")
     lake.metadata_file("income").write_text(content, "utf-8")
     income, wages = read_status(lake.config).tables
-    assert income.problem.startswith("the table cannot be read: ")
-    assert "\n" not in income.problem
+    assert income.problem.startswith("what   the table cannot be read: its metadata is damaged: ")
+    assert "\nwhere  econ.income\nnext   restore the metadata file" in income.problem
     assert wages.problem == ""
 
 
