@@ -32,8 +32,8 @@ COLUMNS: Mapping[str, str] = {
 
 ROWS = """
 SELECT printf('%05d', 1001 + 17 * place) AS geo_fips,
-       concat('County ', place, ', ', chr(CAST(65 + place % 26 AS INTEGER)), chr(CAST(65 + place // 26 % 26 AS INTEGER)))
-           AS geo_name,
+       concat('County ', place, ', ', chr(CAST(65 + place % 26 AS INTEGER)),
+              chr(CAST(65 + place // 26 % 26 AS INTEGER))) AS geo_name,
        CAST(1 + place % 8 AS INTEGER) AS region,
        '{table}' AS table_name,
        CAST(10 * (line + 1) AS INTEGER) AS line_code,

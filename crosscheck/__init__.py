@@ -1,1 +1,1 @@
-"""Whether what relayout writes holds up elsewhere: other catalogs, stores and masters, read by engines that are not ours."""
+"""Whether what relayout writes holds up elsewhere: other catalogs, stores and masters, read by foreign engines."""

@@ -1,7 +1,7 @@
 """The main journey on one lake: declare, plan, apply, nothing left, one file changes, only its batch is loaded again.
 
-`python -m crosscheck.journey JOB.json` walks it in a process of its own, because a process has one Spark, and prints what
-held. After each step three engines must see exactly the rows that were expected: Spark, PyIceberg and the judge.
+`python -m crosscheck.journey JOB.json` walks it in a process of its own, because a process has one Spark, and prints
+what held. After each step three engines must see exactly the rows that were expected: Spark, PyIceberg and the judge.
 """
 
 from __future__ import annotations

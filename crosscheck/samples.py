@@ -110,7 +110,7 @@ def readings(root: str, edition: int) -> Sample:
             (
                 index,
                 regions[index % len(regions)],
-                datetime(2023, 1, 31, 23, 59) + timedelta(minutes=index),
+                datetime.fromisoformat("2023-01-31T23:59") + timedelta(minutes=index),
                 None if index % 5 == 0 else index / 8,
                 date(2023, 1, 1) + timedelta(days=index),
                 index % 2 == 0,

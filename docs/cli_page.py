@@ -13,8 +13,9 @@ WIDTH = 100
 HEAD = """\
 # Commands
 
-`relayout [-c relayout.yaml] VERB … [--json]`. `--json` may stand before or after the verb. Results go to stdout, everything that is said
-on the way to stderr. Exit codes: 0 done or nothing to do, 1 findings or pending work or some batches failed, 2 error, 130 interrupted.
+`relayout [-c relayout.yaml] VERB … [--json]`. `--json` may stand before or after the verb. Results go to stdout,
+everything that is said on the way to stderr. Exit codes: 0 done or nothing to do, 1 findings or pending work or some
+batches failed, 2 error, 130 interrupted.
 """
 
 

@@ -1,7 +1,7 @@
 """An Iceberg REST catalog: the reference server of the Iceberg project, on SQLite.
 
-Its own `main` binds every interface, so the same servlet is put behind a Jetty that binds the loopback one. Maven brings
-the jars, because some of them are only told apart by a classifier, which Spark's resolver does not know.
+Its own `main` binds every interface, so the same servlet is put behind a Jetty that binds the loopback one. Maven
+brings the jars, because some of them are only told apart by a classifier, which Spark's resolver does not know.
 """
 
 from __future__ import annotations

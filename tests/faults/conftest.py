@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -239,7 +237,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def second(own_folders: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondProcess]:
+def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondProcess]:
     process = SecondProcess(tmp_path_factory.mktemp("second"))
     yield process
     process.stop()

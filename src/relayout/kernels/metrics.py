@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
@@ -120,32 +120,12 @@ def _truncated_hex(least: str, most: str) -> tuple[str, str] | None:
 
 def single_value(text: str, type_text: str) -> bytes:
     """Plain text of a value in the binary form of its Iceberg type."""
-    match type_text.split("(", maxsplit=1)[0].split("[", maxsplit=1)[0]:
-        case "boolean":
-            return b"\x01" if text in ("1", "true") else b"\x00"
-        case "int":
-            return struct.pack("<i", int(text))
-        case "long":
-            return struct.pack("<q", int(text))
-        case "float":
-            return struct.pack("<f", float(text))
-        case "double":
-            return struct.pack("<d", float(text))
-        case "string":
-            return text.encode()
-        case "uuid":
-            return uuid.UUID(text).bytes
-        case "binary" | "fixed":
-            return bytes.fromhex(text)
-        case "date":
-            return struct.pack("<i", date.fromisoformat(text).toordinal() - EPOCH_ORDINAL)
-        case "time":
-            return struct.pack("<q", _microseconds_of_day(time.fromisoformat(text)))
-        case "timestamp" | "timestamptz":
-            return struct.pack("<q", _microseconds(text))
-        case "decimal":
-            return _unscaled(Decimal(text), int(type_text.split(",")[1].rstrip(") ")))
-    raise ValueError(f"no bounds for {type_text}")
+    name = type_text.split("(", maxsplit=1)[0].split("[", maxsplit=1)[0]
+    if name == "decimal":
+        return _unscaled(Decimal(text), int(type_text.split(",")[1].rstrip(") ")))
+    if name not in _BINARY_FORMS:
+        raise ValueError(f"no bounds for {type_text}")
+    return _BINARY_FORMS[name](text)
 
 
 def _microseconds_of_day(moment: time) -> int:
@@ -164,3 +144,21 @@ def _unscaled(value: Decimal, scale: int) -> bytes:
     # The usual context of 28 digits would round what 38 digits hold.
     number = int(value.scaleb(scale, Context(prec=MAX_PRECISION)))
     return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
+
+
+_BINARY_FORMS: Mapping[str, Callable[[str], bytes]] = {
+    "boolean": lambda text: b"\x01" if text in ("1", "true") else b"\x00",
+    "int": lambda text: struct.pack("<i", int(text)),
+    "long": lambda text: struct.pack("<q", int(text)),
+    "float": lambda text: struct.pack("<f", float(text)),
+    "double": lambda text: struct.pack("<d", float(text)),
+    "string": str.encode,
+    "uuid": lambda text: uuid.UUID(text).bytes,
+    "binary": bytes.fromhex,
+    "fixed": bytes.fromhex,
+    "date": lambda text: struct.pack("<i", date.fromisoformat(text).toordinal() - EPOCH_ORDINAL),
+    "time": lambda text: struct.pack("<q", _microseconds_of_day(time.fromisoformat(text))),
+    "timestamp": lambda text: struct.pack("<q", _microseconds(text)),
+    "timestamptz": lambda text: struct.pack("<q", _microseconds(text)),
+}
+"""By type, how a bound's text becomes bytes (https://iceberg.apache.org/spec/#binary-single-value-serialization)."""

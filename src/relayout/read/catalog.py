@@ -46,7 +46,7 @@ class CatalogReader:
 
     def load(self, name: TableName) -> Table | None:
         """The table as it is now, or None when there is none."""
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
         with self._errors_told():
             if self._config.catalog.type == "hadoop":
@@ -64,7 +64,7 @@ class CatalogReader:
                     where=str(error),
                     next="was the warehouse moved or deleted? restore it, or drop the table's entry from the catalog",
                 ) from error
-            except ValueError as error:
+            except (ValidationError, ValueError) as error:
                 raise EnvironmentProblem(
                     f"the table cannot be read: its metadata is damaged: {_first_line(error)}",
                     where=str(name),

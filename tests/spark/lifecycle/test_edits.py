@@ -52,7 +52,7 @@ def test_each_kind_of_statement_protects_the_batch_it_touched_and_no_other(
     plan = lake.plan()
     assert pending(plan) == {**{str(year): EDITED for year in years[:-1]}, "2020": "load, source changed"}
     inserted = next(batch for batch in plan.tables[0].batches if batch.key.items == (("year", 2015),))
-    author = [snapshot.snapshot_id for snapshot in lake.table("t").snapshots() if _adds_one_row(snapshot)][0]
+    author = next(snapshot.snapshot_id for snapshot in lake.table("t").snapshots() if _adds_one_row(snapshot))
     assert inserted.changes[-1] == (
         f"edited: rows of this batch were changed by snapshot {author}, which was not an ingestion"
     )

@@ -98,9 +98,7 @@ def test_five_partition_levels_become_two_and_every_row_and_edit_is_still_there(
     assert batch.changes == (f"changed {changed}", f"removed {downloads.folder / 'CAINC1_2022_STATE.json'}")
 
 
-def test_another_sort_order_lays_every_batch_out_anew(
-    lake_of: LakeOf, downloads: Any, rows_in: Rows, pending: Pending
-) -> None:
+def test_another_sort_order_lays_every_batch_out_anew(lake_of: LakeOf, downloads: Any, pending: Pending) -> None:
     for year in (2020, 2021):
         downloads.write(f"{year}.json", *({"id": number * 7 % 10} for number in range(10)))
     table = {"source": downloads.pattern("{year}.json"), "partitions": {"keys": ["year"]}}
@@ -119,7 +117,7 @@ def test_another_sort_order_lays_every_batch_out_anew(
 
 
 def test_types_and_mapped_columns_that_change_load_every_batch_anew(
-    lake_of: LakeOf, downloads: Any, rows_in: Rows, pending: Pending
+    lake_of: LakeOf, downloads: Any, pending: Pending
 ) -> None:
     for year in (2020, 2021):
         downloads.write(f"{year}.json", {"code": "01001", "value": 12})

@@ -60,7 +60,8 @@ def test_missing_jars_are_fetched_together_and_only_once(cache: Path) -> None:
     assert names_in(cache) == ["one-1.0.jar", "other-1.0.jar"]
 
 
-def test_only_what_is_missing_is_fetched(cache: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_only_what_is_missing_is_fetched() -> None:
     ensure_jars([ONE], Repository())
     repository = Repository()
     ensure_jars(WANTED, repository)
@@ -109,7 +110,8 @@ def test_a_jar_that_is_altered_later_is_noticed(cache: Path, content: bytes) -> 
     assert repository.asked == []
 
 
-def test_a_pin_that_changes_is_checked_against_the_file_again(cache: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_a_pin_that_changes_is_checked_against_the_file_again() -> None:
     ensure_jars([ONE], Repository())
     with pytest.raises(EnvironmentProblem, match="not the expected file"):
         ensure_jars([jar("one", b"the next release")], Repository())
