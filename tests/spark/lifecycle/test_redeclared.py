@@ -117,7 +117,7 @@ def test_another_sort_order_lays_every_batch_out_anew(lake_of: LakeOf, downloads
 
 
 def test_types_and_mapped_columns_that_change_load_every_batch_anew(
-    lake_of: LakeOf, downloads: Any, pending: Pending
+    lake_of: LakeOf, downloads: Any, rows_in: Rows, pending: Pending
 ) -> None:
     for year in (2020, 2021):
         downloads.write(f"{year}.json", {"code": "01001", "value": 12})
