@@ -1,0 +1,1 @@
+"""Better files for the rows of a table: which files, in which groups, and why."""
