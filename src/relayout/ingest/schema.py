@@ -69,10 +69,11 @@ def infer(
         for file in files
         if file.path in contents and not contents[file.path].problem
     ]
+    unfit = _misnamed(seen, [*known, *path_types])
+    seen = [(path, held) for path, held in seen if path not in unfit]
     summed = merged_schema(seen)
     types = {column.name: column.type for column in summed.columns}
     notes: list[str] = []
-    unfit: dict[str, str] = {}
     for conflict in summed.conflicts:
         if conflict.column in known:
             continue
@@ -87,12 +88,32 @@ def infer(
             types[name] = NANOSECONDS[types[name]]
             notes.append(f"column {name!r} holds nanoseconds; Spark tables keep microseconds, the rest is cut off")
     types |= path_types
+    if summed.conflicts:
+        appeared = dict.fromkeys(column.name for _, held in seen for column in held)
+        types = {name: types[name] for name in appeared if name in types} | types
     columns = tuple(Column(name, kind) for name, kind in types.items())
     for path, held in seen:
         reason = _misfit(held, types, set(path_types), formats.get(path, ""))
         if reason:
             unfit[path] = reason
     return SourceSchema(columns, tuple(path_types), unfit, tuple(notes))
+
+
+def _misnamed(seen: Iterable[tuple[str, Sequence[Column]]], known: Iterable[str]) -> dict[str, str]:
+    """Files with a column that no table can have beside the others: without a name, or told apart by case only."""
+    spelled = {name.lower(): name for name in known}
+    unfit: dict[str, str] = {}
+    for path, held in seen:
+        here = dict(spelled)
+        for column in held:
+            other = here.setdefault(column.name.lower(), column.name)
+            if not column.name:
+                unfit[path] = "a column has no name"
+            elif other != column.name:
+                unfit[path] = f"column {column.name!r} differs from {other!r} in case only; spell it in one way"
+        if path not in unfit:
+            spelled = here
+    return unfit
 
 
 def _majority(column: str, seen: Sequence[tuple[str, Sequence[Column]]]) -> str:

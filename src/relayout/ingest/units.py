@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,11 +89,11 @@ def split(files: Sequence[SourceFile], spare: int) -> tuple[tuple[SourceFile, ..
         1,
     )
     parts: list[list[SourceFile]] = [[] for _ in range(min(count, len(files)) or 1)]
-    loads = [0] * len(parts)
+    lightest = [(0, 0, number) for number in range(len(parts))]
     for file in sorted(files, key=lambda file: (-file.size_bytes, file.path)):
-        lightest = min(range(len(parts)), key=lambda number: (loads[number], len(parts[number])))
-        parts[lightest].append(file)
-        loads[lightest] += file.size_bytes
+        load, held, number = lightest[0]
+        parts[number].append(file)
+        heapq.heapreplace(lightest, (load + file.size_bytes, held + 1, number))
     return tuple(tuple(sorted(part, key=lambda file: file.path)) for part in parts)
 
 

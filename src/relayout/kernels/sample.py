@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from relayout.errors import RelayoutError
 from relayout.kernels.write import TargetField, transformed
 from relayout.read.local_files import described
-from relayout.table.duckdb_text import SESSION_SETTINGS, read_clause
+from relayout.table.duckdb_text import SESSION_SETTINGS, read_clause, text_literal
 from relayout.table.layouts import PartitionField
 from relayout.table.scalars import from_text
 from relayout.table.sources import SourceFile
@@ -43,14 +44,14 @@ def lay_out_sample(
             source = read_clause([described(file.path, format, values)], columns)
             whole = file.size_bytes
             connection.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {source} LIMIT {MOST_ROWS}")
-        except (duckdb.Error, ValueError, OSError):
+        except (duckdb.Error, RelayoutError, ValueError, OSError):
             # What is wrong with the file is told where it is loaded; a forecast can do without it.
             return None
         rows = _count(connection, "SELECT count(*) FROM sample")
         if rows == MOST_ROWS:
             whole = _bytes_read(connection, source, rows, whole)
         place = folder / "sample.parquet"
-        connection.execute(f"COPY sample TO '{place!s}' (FORMAT parquet, COMPRESSION zstd)")
+        connection.execute(f"COPY sample TO {text_literal(str(place))} (FORMAT parquet, COMPRESSION zstd)")
         terms = [(_level(field), transformed(connection, field)) for field in fields]
         tuples = 1
         if terms:

@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from relayout.errors import RelayoutError, SourceError
 from relayout.table.batches import Scalar
@@ -74,11 +74,14 @@ def content_hash(path: str) -> str:
 
 
 def open_bytes(path: str) -> IO[bytes]:
-    """The decompressed bytes of a local file, as a stream."""
+    """The decompressed bytes of a local file, as a stream that gives lines; seekable where nothing is compressed."""
+    codec = {"gz": "gzip", "zst": "zstd"}.get(compression_of(path))
+    if codec is None:
+        return open(path, "rb", buffering=_CHUNK_BYTES)
     import pyarrow as pa
 
-    codec = {"gz": "gzip", "zst": "zstd"}.get(compression_of(path))
-    return cast("IO[bytes]", pa.input_stream(path, compression=codec, buffer_size=_CHUNK_BYTES))
+    # Arrow's own streams have no lines, and may give less than was asked for.
+    return io.BufferedReader(pa.input_stream(path, compression=codec), _CHUNK_BYTES)
 
 
 def csv_header(path: str) -> tuple[tuple[str, ...], str]:
@@ -93,7 +96,7 @@ def csv_header(path: str) -> tuple[tuple[str, ...], str]:
     except csv.Error as problem:
         raise _bad(path, f"its header cannot be read: {problem}") from None
     except OSError as problem:
-        raise _bad(path, f"torn or damaged {compression_of(path) or 'file'}: {problem}") from None
+        raise _damaged(path, problem) from None
     if names is None:
         raise _bad(path, "empty file")
     if any(not name.isascii() and name != name.encode("utf-8", "replace").decode() for name in names):
@@ -182,7 +185,7 @@ def _check_array(path: str) -> None:
             while chunk := stream.read(_CHUNK_BYTES):
                 end = (end + chunk)[-(1 << 12) :]
     except OSError as problem:
-        raise _bad(path, f"torn or damaged {compression_of(path) or 'file'}: {problem}") from None
+        raise _damaged(path, problem) from None
     if not end.rstrip().endswith(b"]"):
         raise _bad(path, "cut JSON array: the closing ] is missing")
 
@@ -196,6 +199,16 @@ def _some(stream: IO[bytes], wanted: int) -> bytes:
         if b"\n" in chunk:
             break
     return b"".join(parts)
+
+
+def _damaged(path: str, problem: OSError) -> SourceError:
+    """What a decompressor says, in plain words."""
+    kind = {"gz": "gzip"}.get(ending := compression_of(path), ending)
+    if kind and "Truncated" in str(problem):
+        return _bad(path, f"torn {kind}: the file ends before its data does")
+    if kind and "incorrect header check" in str(problem):
+        return _bad(path, f"not {kind} data, though its name says so")
+    return _bad(path, f"damaged {kind} data: {problem}" if kind else f"cannot be read: {problem.strerror or problem}")
 
 
 def _bad(path: str, reason: str) -> SourceError:

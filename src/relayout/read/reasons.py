@@ -17,6 +17,7 @@ _KNOWN = (
     (r"Maximum line size", "a line of more than 2 MB"),
     (r"state machine reached an invalid state", "mixed line ends, or lines above the header"),
     (r"No magic bytes|magic bytes", "not a whole Parquet file"),
+    (r"maximum recursion depth", "JSON that is nested more than 128 deep"),
     (r"Could not allocate|Out of Memory", "more memory is needed to read it than there is"),
 )
 

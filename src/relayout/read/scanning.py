@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from relayout.read.column_values import disagreements, with_values
 from relayout.read.csv_text import csv_contents
 from relayout.read.json_text import json_contents
 from relayout.read.local_files import described, parquet_footer, sample_lines
-from relayout.table.duckdb_text import SESSION_SETTINGS, LocalFile
+from relayout.table.duckdb_text import SESSION_SETTINGS, LocalFile, text_literal
 from relayout.table.sources import FileContent, SourceFile
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def scan(
     found: dict[str, FileContent] = {}
     with (
         tempfile.TemporaryDirectory(prefix="relayout-scan-") as scratch,
-        _connected(scratch, memory_limit_bytes, threads) as connection,
+        closing(_Engine(scratch, memory_limit_bytes, threads)) as engine,
     ):
-        scanner = _Scanner(connection, format, tuple(value_columns), declared, scratch, fetch)
+        scanner = _Scanner(engine, format, tuple(value_columns), declared, scratch, fetch)
         for group in _groups(files):
             found |= scanner.contents(group)
     return [found[file.path] for file in files]
@@ -83,21 +83,41 @@ def row_estimate(files: Sequence[SourceFile], format: str) -> int:
     return round(total * rows / size) if size else total // _TYPICAL_ROW_BYTES
 
 
-@contextmanager
-def _connected(scratch: str, memory_limit_bytes: int, threads: int) -> Iterator[DuckDBPyConnection]:
-    import duckdb
+class _Engine:
+    """DuckDB for as long as a scan takes; after an error inside it, which ends a connection for good, a new one."""
 
-    with duckdb.connect() as connection:
-        for setting in (
+    def __init__(self, scratch: str, memory_limit_bytes: int, threads: int) -> None:
+        self._settings = (
             *SESSION_SETTINGS,
             f"SET memory_limit = '{max(memory_limit_bytes, _SMALLEST_MEMORY)}B'",
             f"SET threads = {max(1, threads)}",
             "SET preserve_insertion_order = false",
             "SET enable_progress_bar = false",
-        ):
+            f"SET temp_directory = {text_literal(os.path.join(scratch, 'spill'))}",
+        )
+        self.connection = self._connected()
+
+    def _connected(self) -> DuckDBPyConnection:
+        import duckdb
+
+        connection = duckdb.connect()
+        for setting in self._settings:
             connection.execute(setting)
-        connection.execute("SET temp_directory = ?", [os.path.join(scratch, "spill")])
-        yield connection
+        return connection
+
+    def ask(self, question: Callable[[DuckDBPyConnection], dict[str, FileContent]]) -> dict[str, FileContent]:
+        """What the question gives; an error that it raises holds up no later one."""
+        import duckdb
+
+        try:
+            return question(self.connection)
+        except (duckdb.InternalException, duckdb.FatalException):
+            self.close()
+            self.connection = self._connected()
+            raise
+
+    def close(self) -> None:
+        self.connection.close()
 
 
 def _groups(files: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
@@ -117,7 +137,7 @@ def _groups(files: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
 class _Scanner:
     """Scans one group of files; objects are copied to `scratch` for as long as their group takes."""
 
-    connection: DuckDBPyConnection
+    engine: _Engine
     format: str
     value_columns: tuple[str, ...]
     declared: Mapping[str, str]
@@ -158,17 +178,17 @@ class _Scanner:
         contents = read_apart(files, self._columns)
         good = {path: content for path, content in contents.items() if not content.problem}
         told = {file.path: dict(sources[file.path].path_values) for file in files}
-        for path, problem in disagreements(self.connection, files, good, told, self.declared).items():
+        for path, problem in disagreements(self.engine.connection, files, good, told, self.declared).items():
             good.pop(path)
             contents[path] = FileContent(path, problem=problem)
         if self.value_columns:
             alive = [file for file in files if file.path in good]
-            contents |= with_values(self.connection, alive, good, self.value_columns, self.declared)
+            contents |= with_values(self.engine.connection, alive, good, self.value_columns, self.declared)
         return contents
 
     def _columns(self, files: Sequence[LocalFile]) -> dict[str, FileContent]:
         if self.format == "json":
-            return json_contents(self.connection, files)
+            return self.engine.ask(lambda connection: json_contents(connection, files))
         if self.format == "csv":
-            return csv_contents(self.connection, files)
+            return self.engine.ask(lambda connection: csv_contents(connection, files))
         return {file.path: FileContent(file.path, file.columns, parquet_footer(file.path).rows) for file in files}

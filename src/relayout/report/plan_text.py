@@ -32,7 +32,7 @@ def losses(plan: IngestPlan, *, prune: bool, overwrite_edits: bool) -> list[str]
         f"{table.table}: {_loss(batch)}"
         for table in plan.tables
         for batch in table.batches
-        if batch.needs in given and not batch.blocked
+        if batch.needs and batch.flags <= given and not batch.blocked
     ]
     return [printable(text) for text in limited(found, _MOST_GAPS)]
 
@@ -40,9 +40,11 @@ def losses(plan: IngestPlan, *, prune: bool, overwrite_edits: bool) -> list[str]
 def _loss(batch: PlannedBatch) -> str:
     if batch.action is Action.REMOVE:
         return f"batch {batch.key} is removed ({_rows_text(batch.rows_estimate)})"
-    if batch.needs == PRUNE:
-        return f"batch {batch.key} loses the rows of source files that are gone"
-    return f"batch {batch.key} loses what was changed in it since it was loaded"
+    lost = {
+        PRUNE: "the rows of source files that are gone",
+        OVERWRITE_EDITS: "what was changed in it since it was loaded",
+    }
+    return f"batch {batch.key} loses {' and '.join(text for flag, text in lost.items() if flag in batch.flags)}"
 
 
 def _rows_text(rows: int | None) -> str:
