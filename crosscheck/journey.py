@@ -1,7 +1,8 @@
 """The main journey on one lake: declare, plan, apply, nothing left, one file changes, only its batch is loaded again.
 
 `python -m crosscheck.journey JOB.json` walks it in a process of its own, because a process has one Spark, and prints
-what held. After each step three engines must see exactly the rows that were expected: Spark, PyIceberg and the judge.
+what held and what broke. After each step three engines must see exactly the rows that were expected: Spark, PyIceberg
+and the judge.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ NAMESPACE = "econ"
 class Job:
     """One journey: `config` says all but the tables, `sources` is a folder or an address on the store.
 
-    `shipped` says that executors run in other processes, with a Python that does not have relayout.
+    `python` is what executors in other processes run, one that does not have relayout; empty where there are none.
     """
 
     config: Mapping[str, Any]
     sources: str
     store: Store | None = None
     judge: Command = ()
-    shipped: bool = False
+    python: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -45,7 +46,7 @@ class Job:
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Job:
         store = Store(**told["store"]) if told["store"] else None
-        return cls(told["config"], told["sources"], store, tuple(told["judge"]), told["shipped"])
+        return cls(told["config"], told["sources"], store, tuple(told["judge"]), told["python"])
 
 
 class Broken(AssertionError):
@@ -64,7 +65,7 @@ class Walk:
         first = samples(self.job.sources)
         self.put({path: content for sample in first for path, content in sample.files.items()})
         self.load(first)
-        if self.job.shipped:
+        if self.job.python:
             self.see_where_kernels_come_from()
         second = samples(self.job.sources, 2)
         self.change(second)
@@ -209,11 +210,13 @@ def _imported_from(_: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str]) -> int:
     walk = Walk(Job.from_json(json.loads(Path(arguments[0]).read_text("utf-8"))))
+    broken = ""
     try:
         walk.whole()
-    finally:
-        print(json.dumps(walk.held))
-    return 0
+    except Broken as error:
+        broken = str(error)
+    print(json.dumps({"held": walk.held, "broken": broken}))
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

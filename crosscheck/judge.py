@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosscheck.services.packages import last_line
 from crosscheck.services.processes import NotObtainable, quiet_environment
 
 HERE = Path(__file__).parent
@@ -30,8 +31,7 @@ def judge_command(folder: Path) -> Command:
             [*command, "--requirement", str(REQUIREMENTS)], capture_output=True, text=True, check=False
         )
         if answer.returncode != 0:
-            last = (answer.stderr.strip().splitlines() or ["no message"])[-1]
-            raise NotObtainable(f"the judge's packages could not be installed: {last}")
+            raise NotObtainable(f"the judge's packages could not be installed: {last_line(answer.stderr)}")
         done.write_bytes(REQUIREMENTS.read_bytes())
     return (str(python), str(PROGRAM))
 

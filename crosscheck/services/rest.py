@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from crosscheck.services.packages import program
 from crosscheck.services.processes import LOOPBACK, NotObtainable, stopped
 
 POM = Path(__file__).with_name("rest_jars.xml")
@@ -65,18 +66,26 @@ def _served(jvm: Any, database: Path, properties: Mapping[str, str]) -> str:
 
 
 def _jars(folder: Path) -> Path:
-    if any(folder.glob("iceberg-open-api-*.jar")):
+    if folder.is_dir():
         return folder
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NotObtainable("Maven is not installed, and it brings the REST server's jars")
-    command = [maven, "--quiet", "--batch-mode", "--file", str(POM), "dependency:copy-dependencies"]
-    command.append(f"-DoutputDirectory={folder}")
+    scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+    command = [program("mvn", "maven"), "--quiet", "--batch-mode", "--file", str(POM), "dependency:copy-dependencies"]
+    command.append(f"-DoutputDirectory={scratch}")
     answer = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
     if answer.returncode != 0:
         first = next((line for line in answer.stdout.splitlines() if "ERROR" in line), "no message")
         raise NotObtainable(f"the REST server's jars could not be fetched: {first}")
+    shutil.rmtree(folder, ignore_errors=True)
+    scratch.rename(folder)
     return folder
+
+
+def aws_jar() -> str:
+    """Amazon's client in one jar, which a server needs when its tables are on S3."""
+    from relayout.spark.jars import AWS, ensure_jars
+    from relayout.spark.jvm.gateway import fetch_with_spark
+
+    return ensure_jars([AWS], fetch_with_spark)[0]
 
 
 def _java() -> str:

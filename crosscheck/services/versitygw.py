@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from crosscheck.services.packages import last_line, program
 from crosscheck.services.processes import LOOPBACK, NotObtainable, free_port, listens, quiet_environment, running
 from crosscheck.services.store import REGION, Store
 
@@ -37,15 +38,12 @@ def _binary(built: Path) -> Path:
         return binary
     if found := shutil.which("versitygw"):
         return Path(found)
-    go = shutil.which("go")
-    if go is None:
-        raise NotObtainable("neither versitygw nor Go is installed")
+    go = program("go", "golang-go")
     built.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "GOBIN": str(built)}
     answer = subprocess.run(
         [go, "install", MODULE], env=environment, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
     )
     if answer.returncode != 0:
-        last = (answer.stderr.strip().splitlines() or ["no message"])[-1]
-        raise NotObtainable(f"versitygw could not be built: {last}")
+        raise NotObtainable(f"versitygw could not be built: {last_line(answer.stderr)}")
     return binary
