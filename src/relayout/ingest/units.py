@@ -21,10 +21,14 @@ LARGEST_GROUP = 200
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Batches that are read together because they share files; most units are one batch."""
+    """Batches that are read together because they share files; most units are one batch.
+
+    `mixed` says that the files hold rows of other batches too, which must not be taken for rows of these.
+    """
 
     batches: tuple[PlannedBatch, ...]
     parts: tuple[tuple[SourceFile, ...], ...]
+    mixed: bool = False
 
     @property
     def keys(self) -> tuple[BatchKey, ...]:
@@ -33,7 +37,7 @@ class Unit:
     @property
     def constants(self) -> Mapping[str, Scalar]:
         """Batch values that hold for every row of the unit."""
-        return dict(self.batches[0].key.items) if len(self.batches) == 1 else {}
+        return dict(self.batches[0].key.items) if len(self.batches) == 1 and not self.mixed else {}
 
     @property
     def size_bytes(self) -> int:
@@ -54,7 +58,7 @@ def units_of(
     for members in components:
         distinct = {file.path: file for batch in members for file in files[batch.key]}
         parts = split(tuple(distinct.values()), spare)
-        units.append(Unit(members, parts))
+        units.append(Unit(members, parts, any(path in shared for path in distinct)))
     return tuple(units)
 
 
