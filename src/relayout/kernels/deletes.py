@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relayout.kernels.places import place_for
+from relayout.read.manifests import FILE_PATH_FIELD_ID
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-FILE_PATH_FIELD_ID = 2147483546
 POSITION_FIELD_ID = 2147483545
 ROW_POSITION_FIELD_ID = 2147483645
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from relayout.read.manifests import DATA, POSITION_DELETES, live_entries
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -107,15 +108,15 @@ class _Count:
 
     def read(self, manifest: ManifestFile, io: FileIO) -> _Count:
         spec_id = manifest.partition_spec_id
-        for file in _live_files(manifest, io):
-            match file.content.value:
-                case 0:
-                    self._data_file(file, spec_id)
-                case 1:
-                    self.position_delete_files += 1
-                    self.deleted_rows += file.record_count
-                case _:
-                    self.equality_delete_files += 1
+        for entry in live_entries([manifest], io):
+            content = int(entry.file.content)
+            if content == DATA:
+                self._data_file(entry.file, spec_id)
+            elif content == POSITION_DELETES:
+                self.position_delete_files += 1
+                self.deleted_rows += entry.file.record_count
+            else:
+                self.equality_delete_files += 1
         return self
 
     def _data_file(self, file: DataFile, spec_id: int) -> None:
@@ -180,27 +181,3 @@ def size_class(size_bytes: int) -> int:
         if size_bytes < bound:
             return position
     return len(SIZE_CLASSES)
-
-
-def _live_files(manifest: ManifestFile, io: FileIO) -> Iterator[DataFile]:
-    """Live entries one by one; PyIceberg's own reader of a manifest makes a list of all of them first."""
-    from pyiceberg.avro.file import AvroFile
-    from pyiceberg.manifest import (
-        DEFAULT_READ_VERSION,
-        MANIFEST_ENTRY_SCHEMAS,
-        DataFile,
-        DataFileContent,
-        FileFormat,
-        ManifestEntry,
-        ManifestEntryStatus,
-    )
-
-    with AvroFile[ManifestEntry](
-        io.new_input(manifest.manifest_path),
-        MANIFEST_ENTRY_SCHEMAS[DEFAULT_READ_VERSION],
-        read_types={-1: ManifestEntry, 2: DataFile},
-        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
-    ) as entries:
-        for entry in entries:
-            if entry.status != ManifestEntryStatus.DELETED:
-                yield entry.data_file

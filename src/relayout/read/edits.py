@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 
 from relayout.ledger.records import BATCHES
 from relayout.read.live_files import may_hold
+from relayout.read.manifests import DATA, Entry, entries_in, live_entries
 from relayout.table.batches import BatchKey
 from relayout.table.facts import Snapshot
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
-
-
-_DELETED_FILE_PATH = 2147483546
-"""Field id of the path in a position delete file (https://iceberg.apache.org/spec/#position-delete-files)."""
 
 
 def edited_batches(
@@ -38,9 +35,10 @@ def edited_batches(
     }
     if forgotten:
         known = counted | {snapshot.snapshot_id for snapshot in ancestry}
-        for snapshot_id, file in _live_entries(table, ancestry[0].snapshot_id):
-            if snapshot_id not in known:
-                edited |= {key: snapshot_id for key in forgotten if key not in edited and may_hold(table, file, key)}
+        for entry in _live_entries(table, ancestry[0].snapshot_id):
+            if entry.snapshot_id not in known:
+                open_keys = forgotten - edited.keys()
+                edited |= {key: entry.snapshot_id for key in open_keys if may_hold(table, entry.file, key)}
     return edited
 
 
@@ -64,42 +62,30 @@ def touched_by_others(
 def _changed_data(table: Table, snapshot_id: int) -> Iterable[DataFile]:
     """What one snapshot changed; a delete file that names its one data file is told by that."""
     named: dict[str, list[DataFile]] = {}
-    for file in _changed_files(table, snapshot_id):
-        if path := _only_data_file(file):
-            named.setdefault(path, []).append(file)
+    for entry in _changed_files(table, snapshot_id):
+        if entry.only_data_file:
+            named.setdefault(entry.only_data_file, []).append(entry.file)
         else:
-            yield file
+            yield entry.file
     if named:
-        for _, file in _live_entries(table, snapshot_id):
-            if file.content.value == 0 and file.file_path in named:
-                del named[file.file_path]
-                yield file
+        for entry in _live_entries(table, snapshot_id):
+            if int(entry.file.content) == DATA and entry.file.file_path in named:
+                del named[entry.file.file_path]
+                yield entry.file
     for unknown in named.values():
         yield from unknown
 
 
-def _only_data_file(file: DataFile) -> str:
-    """The data file that all deletes of a position delete file or a deletion vector are for, or nothing."""
-    if file.content.value != 1:
-        return ""
-    lower, upper = (bounds and bounds.get(_DELETED_FILE_PATH) for bounds in (file.lower_bounds, file.upper_bounds))
-    if lower and lower == upper:
-        return lower.decode("utf-8", "surrogatepass")
-    return getattr(file, "referenced_data_file", None) or ""
-
-
-def _changed_files(table: Table, snapshot_id: int) -> Iterable[DataFile]:
+def _changed_files(table: Table, snapshot_id: int) -> Iterable[Entry]:
     """Files that one snapshot added or deleted, delete files included."""
     snapshot = table.metadata.snapshot_by_id(snapshot_id)
     for manifest in snapshot.manifests(table.io) if snapshot else ():
         if manifest.added_snapshot_id == snapshot_id:
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
-                if entry.snapshot_id == snapshot_id and entry.status.value in (1, 2):
-                    yield entry.data_file
+            for entry in entries_in(manifest, table.io):
+                if entry.snapshot_id == snapshot_id and not entry.existing:
+                    yield entry
 
 
-def _live_entries(table: Table, at: int) -> Iterable[tuple[int, DataFile]]:
+def _live_entries(table: Table, at: int) -> Iterable[Entry]:
     snapshot = table.metadata.snapshot_by_id(at)
-    for manifest in snapshot.manifests(table.io) if snapshot else ():
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            yield entry.snapshot_id or 0, entry.data_file
+    return live_entries(snapshot.manifests(table.io), table.io) if snapshot else ()

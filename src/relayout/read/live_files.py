@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from relayout.read.manifests import DATA, EQUALITY_DELETES, live_entries, only_data_file
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.types import plain, text_of
 
@@ -49,12 +50,32 @@ def files_of_batches(table: Table, keys: Sequence[BatchKey]) -> BatchFiles:
         return BatchFiles((), ())
     whole: list[LiveFile] = []
     mixed: list[LiveFile] = []
+    vectors = _vectors(table)
     for task in table.scan(row_filter=batch_filter(table, keys)).plan_files():
-        deletes = tuple(content_json(table, delete) for delete in task.delete_files)
-        live = LiveFile(content_json(table, task.file), deletes)
+        deletes = [content_json(table, delete) for delete in task.delete_files if not _is_vector(delete)]
+        live = LiveFile(content_json(table, task.file), (*deletes, *vectors.get(task.file.file_path, ())))
         everything = any(not key.items or holds_only(table, task.file, key) for key in keys)
         (whole if everything else mixed).append(live)
     return BatchFiles(tuple(whole), tuple(mixed))
+
+
+def _vectors(table: Table) -> dict[str, list[Mapping[str, Any]]]:
+    """Deletion vectors by their data file; PyIceberg's plan knows them only by their partition."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    snapshot = table.current_snapshot()
+    if snapshot is None or table.format_version < 3:
+        return found
+    deletes = (manifest for manifest in snapshot.manifests(table.io) if int(manifest.content) != DATA)
+    for entry in live_entries(deletes, table.io):
+        if _is_vector(entry.file):
+            place = {"content-offset": entry.content_offset, "content-size-in-bytes": entry.content_size_in_bytes}
+            told = {**content_json(table, entry.file), "referenced-data-file": entry.only_data_file, **place}
+            found.setdefault(entry.only_data_file, []).append(told)
+    return found
+
+
+def _is_vector(file: DataFile) -> bool:
+    return str(file.file_format.value).lower() == "puffin"
 
 
 def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
@@ -130,7 +151,7 @@ def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
             identity = field.source_id == column.field_id and str(field.transform) == "identity"
             if identity and _stored(file.partition[position], kind) != value:
                 return False
-        if file.content.value == 0 and _bounds_exclude(file, column.field_id, kind, value):
+        if int(file.content) == DATA and _bounds_exclude(file, column.field_id, kind, value):
             return False
     return True
 
@@ -174,16 +195,15 @@ def content_json(table: Table, file: DataFile) -> dict[str, Any]:
         values.append(_stored(file.partition[position], text_of(result.field_type)))
     described: dict[str, Any] = {
         "spec-id": file.spec_id,
-        "content": {0: "data", 1: "position-deletes", 2: "equality-deletes"}[file.content.value],
+        "content": {0: "data", 1: "position-deletes", 2: "equality-deletes"}[int(file.content)],
         "file-path": file.file_path,
         "file-format": str(file.file_format.value).lower(),
         "partition": values,
         "file-size-in-bytes": file.file_size_in_bytes,
         "record-count": file.record_count,
     }
-    for name in ("content_offset", "content_size_in_bytes", "referenced_data_file"):
-        if (extra := getattr(file, name, None)) is not None:
-            described[name.replace("_", "-")] = extra
-    if file.content.value == 2 and file.equality_ids:
+    if path := only_data_file(file):
+        described["referenced-data-file"] = path
+    if int(file.content) == EQUALITY_DELETES and file.equality_ids:
         described["equality-ids"] = list(file.equality_ids)
     return described
