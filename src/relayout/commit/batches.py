@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relayout.commit.failpoints import passing
+from relayout.commit.left_files import delete_left_files
 from relayout.commit.removals import removal_of
 from relayout.commit.rivals import Committed, own_commit, settled, snapshots_since
 from relayout.config import Config
@@ -69,6 +71,7 @@ class BatchPublisher:
         self._run_id = run_id
         self._planned_on = planned_on
         self._reader = CatalogReader(config)
+        self._own_deletes: list[str] = []
         self.in_doubt: set[BatchKey] = set()
 
     def publish(self, batches: Sequence[NewBatch], read_at: int | None = None) -> Committed:
@@ -78,11 +81,21 @@ class BatchPublisher:
         since then makes the commit fail, and so it is not tried twice.
         """
         keys = {batch.stamp.batch for batch in batches}
+        self._own_deletes = []
+        try:
+            return self._published(batches, keys, read_at)
+        finally:
+            if not self.in_doubt & keys:
+                self._drop_spare_deletes()
+
+    def _published(self, batches: Sequence[NewBatch], keys: set[BatchKey], read_at: int | None) -> Committed:
         last: Exception | None = None
         for attempt in range(ATTEMPTS):
             landed: Committed | None = None
             try:
-                landed = self._settled(batches) or self._attempt(batches, read_at)
+                # What others did is judged by the same look that the commit builds on: nothing can land in between.
+                look = self._look()
+                landed = self._settled(batches, *look) or self._attempt(batches, *look, read_at)
             except JavaFailure as failure:
                 last = failure
                 landed = self._after_failure(failure, keys, read_at)
@@ -117,14 +130,18 @@ class BatchPublisher:
         self.in_doubt |= keys
         return self._search_own(keys)
 
-    def _settled(self, batches: Sequence[NewBatch]) -> Committed | None:
-        native, facts = self._look()
+    def _drop_spare_deletes(self) -> None:
+        """Every attempt finds positions anew; what no snapshot uses of the earlier ones is taken away."""
+        # A catalog that is silent now leaves them to the removal of orphan files.
+        with suppress(EnvironmentProblem, CommitConflict):
+            delete_left_files(self._look()[0], self._own_deletes, dict(self._config.catalog.properties))
+
+    def _settled(self, batches: Sequence[NewBatch], native: Table, facts: TableFacts) -> Committed | None:
         newer = snapshots_since(facts.ancestry, self._planned_on.snapshot_id)
         wanted = {batch.stamp.batch: batch.stamp.fingerprint for batch in batches}
         return settled(native, newer, wanted, self._run_id)
 
-    def _attempt(self, batches: Sequence[NewBatch], read_at: int | None) -> Committed:
-        native, facts = self._look()
+    def _attempt(self, batches: Sequence[NewBatch], native: Table, facts: TableFacts, read_at: int | None) -> Committed:
         keys = [batch.stamp.batch for batch in batches]
         affected = files_of_batches(native, keys)
         removal = removal_of(self._spark, self._config, facts, affected, keys, self._run_id)
@@ -143,6 +160,7 @@ class BatchPublisher:
             summary=summary,
         )
         passing("before-commit")
+        self._own_deletes += [str(file["file-path"]) for file in removal.added_deletes]
         self._commit(delta, keys, facts.current_snapshot_id)
         passing("after-commit")
         self.in_doubt |= set(keys)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from relayout.commit.batches import BatchPublisher, NewBatch, PlannedOn
 from relayout.commit.failpoints import passing
-from relayout.commit.left_files import delete_own_files
+from relayout.commit.left_files import delete_left_files, delete_own_files
 from relayout.commit.receipts import BatchReceipt, Outcome
 from relayout.commit.removals import batch_predicate
 from relayout.commit.rivals import Committed, MovedMeanwhile
@@ -215,13 +215,13 @@ class TableRun:
         except CommitUnknown as unknown:
             for key in new:
                 # Its files may be in use, so the ledger must not offer them for deletion.
-                self._failed(self._batches[key], unknown.what, seconds, ())
+                self._failed(self._batches[key], _with_remedy(unknown), seconds, ())
             return
         except RelayoutError as error:
             if isinstance(error, CommitConflict) and read_at is not None:
                 raise
             for key, batch in new.items():
-                self._failed(self._batches[key], error.what, seconds, _paths(batch))
+                self._failed(self._batches[key], _with_remedy(error), seconds, _paths(batch))
             return
         hashes = {path: digest for unit in results for path, digest in unit.hashes.items()}
         self._landed_as(committed, new, hashes, seconds + (time.monotonic() - begun) / len(new))
@@ -257,9 +257,14 @@ class TableRun:
         self._context.ledger.add(records)
 
     def _forget(self, new: Mapping[BatchKey, NewBatch], keys: Iterable[BatchKey]) -> None:
-        """Delete files that were written for nothing, unless a commit of unknown outcome may use them."""
-        for key in set(keys) - self._publisher.in_doubt:
-            delete_own_files(_paths(new[key]), self._reading.target.store)
+        """Delete files that were written for nothing, unless a commit of unknown outcome may use them.
+
+        A client that repeats a request by itself can be told of a conflict with its own commit, so history is asked.
+        """
+        written = [path for key in set(keys) - self._publisher.in_doubt for path in _paths(new[key])]
+        native = self._reader.load(self._work.name) if written else None
+        if native is not None:
+            delete_left_files(native, written, self._reading.target.store)
 
     # From the table itself, and out of it.
 
@@ -360,6 +365,10 @@ class TableRun:
         else:
             self._context.listener.line(Level.INFO, batch_done(number, self._total, receipt))
         self._context.listener.advance(self._work.declared.name, number, self._total)
+
+
+def _with_remedy(error: RelayoutError) -> str:
+    return f"{error.what}; {error.next}" if error.next else error.what
 
 
 def _paths(batch: NewBatch) -> tuple[str, ...]:
