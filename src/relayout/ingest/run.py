@@ -122,9 +122,9 @@ def run_group(spark: SparkSession, group: Sequence[Unit], reading: Reading) -> l
 
 def _joined(unit: Unit, results: list[dict[str, Any]]) -> UnitResult:
     failed = [result for result in results if "error" in result]
+    left = tuple(output["content"]["file-path"] for result in results for output in result.get("outputs", ()))
     if failed or len(results) != len(unit.parts):
         reason = failed[0]["error"] if failed else "Spark lost a part of this batch"
-        left = tuple(output["content"]["file-path"] for result in results for output in result.get("outputs", ()))
         return UnitResult(unit, {}, {}, reason, any(result.get("moved") for result in failed), left)
     files: dict[BatchKey, list[Mapping[str, Any]]] = {key: [] for key in unit.keys}
     hashes: dict[str, str] = {}
@@ -133,7 +133,6 @@ def _joined(unit: Unit, results: list[dict[str, Any]]) -> UnitResult:
         for output in result["outputs"]:
             key = BatchKey.from_json(output["batch"])
             if key not in files:
-                left = tuple(made["content"]["file-path"] for made in result["outputs"])
                 reason = f"rows of batch {key} appeared since the sources were listed"
                 return UnitResult(unit, {}, {}, reason, True, left)
             files[key].append(output["content"])

@@ -9,11 +9,12 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relayout.kernels.write import OutputFile, Target, write_rows
+from relayout.kernels.write import OutputFile, Target, withdraw, write_rows
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, SESSION_SETTINGS, read_clause
 from relayout.table.names import quote_duckdb
@@ -77,7 +78,8 @@ def run_task(task: IngestTask) -> dict[str, Any]:
         with _Workbench(task) as bench:
             hashes = bench.checked_sources()
             outputs = bench.write()
-            bench.check_sources_again()
+            with _withdrawn_on_failure(outputs, task):
+                bench.check_sources_again()
         return {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
     except Exception as error:  # noqa: BLE001
         # The reason travels as a value, so that one bad batch does not end the job that carries the others.
@@ -109,12 +111,22 @@ def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
         if first is not None:
             with _Workbench(task) as bench:
                 outputs = bench.write_arrow(first, walk)
-        with _Workbench(task) as bench:
+        with _withdrawn_on_failure(outputs, task), _Workbench(task) as bench:
             hashes = bench.checked_sources()
         result = {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
         yield pa.RecordBatch.from_pydict({"result": [json.dumps(result)]})
 
     return write
+
+
+@contextmanager
+def _withdrawn_on_failure(outputs: Sequence[OutputFile], task: IngestTask) -> Iterator[None]:
+    """Rows of sources that moved while they were read go again, because the driver never hears of their files."""
+    try:
+        yield
+    except BaseException:
+        withdraw(outputs, task.target)
+        raise
 
 
 def failure_text(error: BaseException) -> str:

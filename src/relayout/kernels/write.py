@@ -279,11 +279,16 @@ def _published(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Tar
             place.move(str(content["file-path"]), final)
             published.append(OutputFile(batch, {**content, "file-path": final}))
     except BaseException:
-        # Nobody was told of these files yet, so no commit can have used them.
-        for file in published:
-            place.remove(str(file.content["file-path"]))
+        withdraw(published, target)
         raise
     return published
+
+
+def withdraw(files: Sequence[OutputFile], target: Target) -> None:
+    """Take away files of which nobody was told yet, so that no commit can have used them."""
+    for file in files:
+        address = str(file.content["file-path"])
+        place_for(address, target.store).remove(address)
 
 
 def _final_path(batch: BatchKey, content: Mapping[str, Any], target: Target) -> str:
