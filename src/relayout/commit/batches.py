@@ -18,7 +18,7 @@ from relayout.commit.left_files import delete_left_files
 from relayout.commit.removals import removal_of
 from relayout.commit.rivals import Committed, own_commit, settled, snapshots_since
 from relayout.config import Config
-from relayout.errors import CommitConflict, CommitUnknown, EngineError, EnvironmentProblem
+from relayout.errors import CommitConflict, CommitUnknown, EngineError, EnvironmentProblem, RelayoutError
 from relayout.ledger.records import BASE_LAYOUT, BATCHES, LAYOUT, BatchStamp, stamp_summary, stamps_in
 from relayout.read.catalog import CatalogReader
 from relayout.read.live_files import files_of_batches
@@ -71,7 +71,8 @@ class BatchPublisher:
         self._run_id = run_id
         self._planned_on = planned_on
         self._reader = CatalogReader(config)
-        self._own_deletes: list[str] = []
+        self._written_deletes: list[str] = []
+        self._spare_deletes: list[str] = []
         self.in_doubt: set[BatchKey] = set()
 
     def publish(self, batches: Sequence[NewBatch], read_at: int | None = None) -> Committed:
@@ -81,12 +82,15 @@ class BatchPublisher:
         since then makes the commit fail, and so it is not tried twice.
         """
         keys = {batch.stamp.batch for batch in batches}
-        self._own_deletes = []
+        self._written_deletes, self._spare_deletes = [], []
         try:
-            return self._published(batches, keys, read_at)
-        finally:
-            if not self.in_doubt & keys:
-                self._drop_spare_deletes()
+            committed = self._published(batches, keys, read_at)
+        except RelayoutError:
+            # Not after an interruption: the JVM may be committing still.
+            self._drop_spare_deletes(keys)
+            raise
+        self._drop_spare_deletes(keys)
+        return committed
 
     def _published(self, batches: Sequence[NewBatch], keys: set[BatchKey], read_at: int | None) -> Committed:
         last: Exception | None = None
@@ -98,6 +102,7 @@ class BatchPublisher:
                 landed = self._settled(batches, *look) or self._attempt(batches, *look, read_at)
             except JavaFailure as failure:
                 last = failure
+                self._spare_deletes += self._written_deletes
                 landed = self._after_failure(failure, keys, read_at)
             except (EnvironmentProblem, EngineError) as silence:
                 last = silence
@@ -130,11 +135,13 @@ class BatchPublisher:
         self.in_doubt |= keys
         return self._search_own(keys)
 
-    def _drop_spare_deletes(self) -> None:
+    def _drop_spare_deletes(self, keys: set[BatchKey]) -> None:
         """Every attempt finds positions anew; what no snapshot uses of the earlier ones is taken away."""
+        if self.in_doubt & keys or not self._spare_deletes:
+            return
         # A catalog that is silent now leaves them to the removal of orphan files.
         with suppress(EnvironmentProblem, CommitConflict):
-            delete_left_files(self._look()[0], self._own_deletes, dict(self._config.catalog.properties))
+            delete_left_files(self._look()[0], self._spare_deletes, dict(self._config.catalog.properties))
 
     def _settled(self, batches: Sequence[NewBatch], native: Table, facts: TableFacts) -> Committed | None:
         newer = snapshots_since(facts.ancestry, self._planned_on.snapshot_id)
@@ -160,7 +167,7 @@ class BatchPublisher:
             summary=summary,
         )
         passing("before-commit")
-        self._own_deletes += [str(file["file-path"]) for file in removal.added_deletes]
+        self._written_deletes = [str(file["file-path"]) for file in removal.added_deletes]
         self._commit(delta, keys, facts.current_snapshot_id)
         passing("after-commit")
         self.in_doubt |= set(keys)
