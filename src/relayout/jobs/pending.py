@@ -264,14 +264,12 @@ class _Judgement:
         facts, native = self.look.facts, self.look.native
         if native is None or facts is None or not facts.ancestry:
             return list(batches)
-        since = {
-            batch.key: done.snapshot_id if (done := self.look.state.done.get(batch.key)) else None
+        keys = [
+            batch.key
             for batch in batches
             if not batch.blocked and batch.action is not Action.REWRITE and self._columns_exist(facts)
-        }
-        if not since:
-            return list(batches)
-        edited = edited_batches(native, facts.ancestry, since, self.look.state.counted)
+        ]
+        edited = edited_batches(native, facts.ancestry, keys, self.look.state) if keys else {}
         return [self._guarded(batch, edited) for batch in batches]
 
     def _columns_exist(self, facts: TableFacts) -> bool:

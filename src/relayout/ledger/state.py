@@ -30,13 +30,14 @@ class LedgerState:
     """All that counts for one layout of one table.
 
     `unrecorded` are stamps of the live history that the ledger table does not hold yet; `counted` are the ids of all
-    stamps that are in the ancestry.
+    stamps that are in the ancestry, `counted_at` their sequence numbers.
     """
 
     done: Mapping[BatchKey, DoneBatch] = field(default_factory=dict)
     failed: Mapping[BatchKey, BatchRecord] = field(default_factory=dict)
     unrecorded: tuple[tuple[Snapshot, BatchStamp], ...] = ()
     counted: frozenset[int] = frozenset()
+    counted_at: frozenset[int] = frozenset()
     newest_stamp: int | None = None
 
 
@@ -77,6 +78,7 @@ def judge(ancestry: Sequence[Snapshot], records: Iterable[BatchRecord], layout: 
         failed=_failed(own, unrecorded),
         unrecorded=tuple(unrecorded),
         counted=frozenset(counted),
+        counted_at=frozenset(batch.sequence_number for batch in found),
         newest_stamp=newest.snapshot_id if newest else None,
     )
 

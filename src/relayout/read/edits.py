@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from relayout.ledger.records import BATCHES
+from relayout.ledger.state import LedgerState
 from relayout.read.live_files import may_hold
 from relayout.read.manifests import DATA, Entry, entries_in, live_entries
 from relayout.table.batches import BatchKey
@@ -17,29 +18,49 @@ if TYPE_CHECKING:
 
 
 def edited_batches(
-    table: Table, ancestry: Sequence[Snapshot], since: Mapping[BatchKey, int | None], counted: frozenset[int]
+    table: Table, ancestry: Sequence[Snapshot], keys: Iterable[BatchKey], state: LedgerState
 ) -> dict[BatchKey, int]:
     """Batches that foreign snapshots touched after their stamp, with the id of one such snapshot.
 
-    `since` holds each batch's stamp, None for one that was never loaded. Where history before a stamp was expired, rows
-    that no known snapshot accounts for count as edits too.
+    Where history before a stamp was expired, rows that no known snapshot accounts for count as edits too.
     """
     position = {snapshot.snapshot_id: number for number, snapshot in enumerate(ancestry)}
     ever = len(ancestry)
-    reach = {key: ever if stamp is None else position.get(stamp, ever) for key, stamp in since.items()}
+    stamps = {key: done.snapshot_id if (done := state.done.get(key)) else None for key in keys}
+    reach = {key: ever if stamp is None else position.get(stamp, ever) for key, stamp in stamps.items()}
     edited = touched_by_others(table, ancestry, reach)
-    forgotten = {
-        key
-        for key, stamp in since.items()
-        if key not in edited and stamp not in position and ancestry and ancestry[-1].parent_id is not None
-    }
-    if forgotten:
-        known = counted | {snapshot.snapshot_id for snapshot in ancestry}
-        for entry in _live_entries(table, ancestry[0].snapshot_id):
-            if entry.snapshot_id not in known:
-                open_keys = forgotten - edited.keys()
-                edited |= {key: entry.snapshot_id for key in open_keys if may_hold(table, entry.file, key)}
+    if ancestry and ancestry[-1].parent_id is not None:
+        forgotten = {
+            key: done.sequence_number if (done := state.done.get(key)) else 0
+            for key, stamp in stamps.items()
+            if key not in edited and stamp not in position
+        }
+        edited |= _not_accounted_for(table, ancestry, forgotten, state)
     return edited
+
+
+def _not_accounted_for(
+    table: Table, ancestry: Sequence[Snapshot], loaded_at: Mapping[BatchKey, int], state: LedgerState
+) -> dict[BatchKey, int]:
+    """Batches in files of snapshots that nobody knows any more; `loaded_at` are the batches' sequence numbers."""
+    known = state.counted | {snapshot.snapshot_id for snapshot in ancestry}
+    passed = state.counted_at | {snapshot.sequence_number for snapshot in ancestry}
+    found: dict[BatchKey, int] = {}
+    for entry in _live_entries(table, ancestry[0].snapshot_id) if loaded_at else ():
+        if entry.snapshot_id not in known:
+            for key in loaded_at.keys() - found.keys():
+                if not _only_moved(entry, loaded_at[key], passed) and may_hold(table, entry.file, key):
+                    found[key] = entry.snapshot_id
+    return found
+
+
+def _only_moved(entry: Entry, loaded_at: int, passed: Collection[int]) -> bool:
+    """Whether a compaction wrote the file from rows between which and the load only known snapshots were.
+
+    A compaction keeps the sequence number of what it read; files of any other snapshot have that of their commit.
+    """
+    compacted = entry.sequence_number < entry.file_sequence_number
+    return compacted and all(number in passed for number in range(loaded_at + 1, entry.sequence_number + 1))
 
 
 def touched_by_others(

@@ -31,6 +31,8 @@ class Entry:
     live: bool
     existing: bool
     snapshot_id: int
+    sequence_number: int
+    file_sequence_number: int
     only_data_file: str
     content_offset: int | None
     content_size_in_bytes: int | None
@@ -66,16 +68,21 @@ def entries_in(manifest: ManifestFile, io: FileIO) -> Iterator[Entry]:
 def _told(entry: ManifestEntry, manifest: ManifestFile) -> Entry:
     file: Any = entry.data_file
     file.spec_id = manifest.partition_spec_id
-    snapshot_id = entry.snapshot_id
     return Entry(
         file,
         live=entry.status.value != 2,
         existing=entry.status.value == 0,
-        snapshot_id=(manifest.added_snapshot_id or 0) if snapshot_id is None else snapshot_id,
+        snapshot_id=_first(entry.snapshot_id, manifest.added_snapshot_id),
+        sequence_number=_first(entry.sequence_number, manifest.sequence_number),
+        file_sequence_number=_first(entry.file_sequence_number, manifest.sequence_number),
         only_data_file=file[_REFERENCED_DATA_FILE] or only_data_file(file),
         content_offset=file[_CONTENT_OFFSET],
         content_size_in_bytes=file[_CONTENT_SIZE],
     )
+
+
+def _first(told: int | None, inherited: int | None) -> int:
+    return (inherited or 0) if told is None else told
 
 
 def only_data_file(file: DataFile) -> str:
