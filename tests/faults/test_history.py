@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Scene
+from tests.faults.scene import Scene
 
 KEEP_LAST = "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
 
@@ -27,13 +27,20 @@ def expire(scene: Scene) -> None:
     assert len(scene.native().metadata.snapshots) == 1
 
 
+def files_of(scene: Scene, rows: str) -> set[str]:
+    return {task.file.file_path for task in scene.native().scan(row_filter=rows).plan_files()}
+
+
 def test_expired_snapshots_are_still_known_to_be_done(loaded: Scene) -> None:
     expire(loaded)
     assert loaded.pending() == {}
+    untouched = files_of(loaded, "year != 2021")
     loaded.write(2021, "a", range(5), value=1)
     assert loaded.pending() == {"{year=2021}": "source changed"}
-    loaded.lake.apply()
+    receipt = loaded.lake.apply()
+    assert [str(batch.key) for batch in receipt.tables[0].batches] == ["{year=2021}"]
     assert loaded.rows() == loaded.source_rows()
+    assert files_of(loaded, "year != 2021") == untouched
     expire(loaded)
     assert loaded.pending() == {}
 
@@ -79,6 +86,8 @@ def test_an_undone_commit_does_not_come_back_with_expiry(loaded: Scene) -> None:
 def test_without_caches_nothing_is_forgotten(loaded: Scene) -> None:
     shutil.rmtree(os.environ["RELAYOUT_CACHE"])
     assert loaded.pending() == {}
+    loaded.write(2021, "a", range(5), value=1)
+    assert loaded.pending() == {"{year=2021}": "source changed"}
 
 
 def test_without_the_ledger_live_stamps_still_count(loaded: Scene) -> None:
@@ -87,6 +96,31 @@ def test_without_the_ledger_live_stamps_still_count(loaded: Scene) -> None:
     assert len(loaded.state().unrecorded) == 3
     loaded.lake.apply()
     assert loaded.state().unrecorded == ()
-    assert [len(loaded.records())] == [3]
+    assert len(loaded.records()) == 3
     loaded.write(2021, "a", range(5), value=1)
     assert loaded.pending() == {"{year=2021}": "source changed"}
+
+
+def test_a_compaction_that_was_forgotten_is_not_taken_for_an_edit(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, table={"partitions": {"keys": []}})
+    for year in (2020, 2021, 2022):
+        scene.write(year, "a", range(5))
+    assert scene.lake.apply().complete
+    scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
+    expire(scene)
+    scene.write(2021, "a", range(5), value=1)
+    assert scene.lake.apply().complete
+    expire(scene)
+    scene.write(2020, "a", range(5), value=2)
+    assert scene.pending() == {"{year=2020}": "source changed"}
+    assert scene.lake.apply().complete
+    assert scene.rows() == scene.source_rows()
+
+    # Rows of somebody else stay known as such, even after they were compacted and both snapshots are gone.
+    scene.lake.sql("INSERT INTO readings (year, part, id, value) VALUES (2022, 'x', 1, 1)")
+    scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
+    scene.write(2021, "a", range(5), value=3)
+    assert scene.lake.apply().complete
+    expire(scene)
+    scene.write(2022, "a", range(5), value=4)
+    assert scene.pending() == {"{year=2022}": "--overwrite-edits"}

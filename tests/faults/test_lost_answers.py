@@ -1,0 +1,87 @@
+"""A catalog whose answer to a commit is lost or wrong: no row twice, no row gone, no file deleted that is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.rest_catalog import Fault, FaultyCatalog, faulty_catalog
+from tests.faults.scene import LONG, Scene
+
+YEARS = (2020, 2021)
+
+FAULTS = [
+    Fault(409),
+    Fault(503),
+    Fault(0, lands_after_seconds=0),
+    Fault(503, lands_after_seconds=0),
+    Fault(504, lands_after_seconds=0),
+    Fault(504, lands_after_seconds=2),
+    Fault(504, lands_after_seconds=8),
+]
+MORE_FAULTS = [
+    Fault(0),
+    Fault(500),
+    Fault(502),
+    Fault(504),
+    Fault(409, lands_after_seconds=0),
+    Fault(500, lands_after_seconds=0),
+    Fault(502, lands_after_seconds=0),
+    Fault(0, lands_after_seconds=2),
+    Fault(500, lands_after_seconds=5),
+]
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyCatalog]:
+    with faulty_catalog(tmp_path_factory.mktemp("rest") / "warehouse") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def scene(catalog: FaultyCatalog, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """A loaded table in that catalog; without partitions, so that compaction puts all its batches into one file."""
+    settings = {"catalog": {"type": "rest", "uri": catalog.uri}}
+    loaded = Scene(tmp_path_factory.mktemp("scene"), settings, {"partitions": {"keys": []}})
+    loaded.write_years(YEARS)
+    assert loaded.lake.apply().complete
+    loaded.finished()
+    return loaded
+
+
+@pytest.mark.parametrize("fault", FAULTS + (MORE_FAULTS if LONG else []), ids=str)
+def test_a_lost_answer_neither_doubles_nor_loses_a_batch(fault: Fault, scene: Scene, catalog: FaultyCatalog) -> None:
+    scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
+    scene.write_years(YEARS[1:], len(scene.facts().ancestry))
+    catalog.arm("readings", fault)
+    receipt = scene.lake.apply()
+    assert catalog.fired[-1:] == [fault]
+    assert receipt.complete
+    catalog.settle()
+    scene.finished()
+
+
+def test_a_lost_answer_about_the_ledger_costs_no_line(scene: Scene, catalog: FaultyCatalog) -> None:
+    for fault in (Fault(504), Fault(504, lands_after_seconds=0)):
+        scene.write_years(YEARS[1:], len(scene.facts().ancestry))
+        catalog.arm("relayout_ledger", fault)
+        scene.lake.apply()
+        assert catalog.fired[-1:] == [fault]
+        assert scene.lake.apply().complete
+        scene.finished()
+
+
+def test_a_catalog_that_never_answers_is_reported_and_the_next_run_finds_out(
+    scene: Scene, catalog: FaultyCatalog
+) -> None:
+    scene.write_years(YEARS[1:], len(scene.facts().ancestry))
+    for _ in range(6):
+        catalog.arm("readings", Fault(504))
+    receipt = scene.lake.apply()
+    assert not receipt.complete
+    assert "nobody knows whether the commit" in receipt.tables[0].batches[0].note
+    catalog.armed.clear()
+    assert scene.lake.apply().complete
+    assert scene.rows() == scene.source_rows()
+    assert scene.pending() == {}
