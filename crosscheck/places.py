@@ -112,8 +112,8 @@ def _versitygw_rest(folders: Folders) -> Iterator[Job]:
 
 @contextmanager
 def _standalone(folders: Folders) -> Iterator[Job]:
-    with standalone(folders.fresh, WORKERS) as master:
-        spark = {**SPARK, "master": master, "conf": {"spark.executor.memory": "512m"}}
+    with standalone(folders.fresh, WORKERS) as cluster:
+        spark = {**SPARK, "master": cluster.master, "conf": {"spark.executor.memory": "512m"}}
         yield Job(
             _config(folders.warehouse, {}, spark), folders.sources, python=executors_python(folders.fresh / "python")
         )

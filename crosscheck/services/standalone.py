@@ -7,7 +7,8 @@ import os
 import sys
 import venv
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from crosscheck.services.processes import LOOPBACK, fetched, free_port, quiet_environment, running
@@ -15,9 +16,21 @@ from crosscheck.services.processes import LOOPBACK, fetched, free_port, quiet_en
 WORKER_MEMORY = "1g"
 
 
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A master's address and the process ids of its workers."""
+
+    master: str
+    workers: tuple[int, ...]
+
+    def executors(self) -> list[int]:
+        """Process ids of the executors, which are children of their workers, as Linux tells them."""
+        return [child for child, parent in _families() if parent in self.workers]
+
+
 @contextmanager
-def standalone(folder: Path, workers: int) -> Iterator[str]:
-    """The master's address once all workers, of one core each, have registered."""
+def standalone(folder: Path, workers: int) -> Iterator[Cluster]:
+    """The cluster once all workers, of one core each, have registered."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -33,6 +46,7 @@ def standalone(folder: Path, workers: int) -> Iterator[str]:
     address = f"spark://{LOOPBACK}:{port}"
     state = f"http://{LOOPBACK}:{page}/json/"
     master = [part.format("master", "Master") for part in start] + ["--port", str(port), "--webui-port", str(page)]
+    pids = []
     with ExitStack() as stack:
         stack.enter_context(
             running(
@@ -58,17 +72,19 @@ def standalone(folder: Path, workers: int) -> Iterator[str]:
                 "0",
                 address,
             ]
-            log = folder / f"worker-{number}.log"
-            stack.enter_context(
+            last = number == workers - 1
+            worker = stack.enter_context(
                 running(
                     command,
-                    log,
-                    answers=lambda wanted=number + 1: _alive_workers(state) >= wanted,  # type: ignore[misc]
+                    folder / f"worker-{number}.log",
+                    # They start side by side; the last one waits for all.
+                    answers=lambda last=last: not last or _alive_workers(state) == workers,  # type: ignore[misc]
                     environment=environment,
                     folder=place,
                 )
             )
-        yield address
+            pids.append(worker.pid)
+        yield Cluster(address, tuple(pids))
 
 
 def executors_python(folder: Path) -> str:
@@ -94,3 +110,13 @@ def _java_home() -> str:
 def _alive_workers(state: str) -> int:
     answer = fetched(state)
     return int(json.loads(answer)["aliveworkers"]) if answer else 0
+
+
+def _families() -> Iterator[tuple[int, int]]:
+    """Each process with its parent."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        # Processes end while they are listed.
+        with suppress(OSError):
+            number, _, rest = path.read_text().partition(" ")
+            # The name in parentheses may hold blanks; the parent is the second word behind it.
+            yield int(number), int(rest.rpartition(")")[2].split()[1])
