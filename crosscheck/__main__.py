@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,7 +95,7 @@ def _walked(place: Place) -> Outcome:
         judge = judge_command(TOOLS / "judge")
         with _folder(place) as fresh, place.job(Folders(fresh, TOOLS)) as job:
             begun = time.monotonic()
-            verdict, what = _journey(replace(job, judge=judge), fresh)
+            verdict, what = _journey(place.name, replace(job, judge=judge), fresh)
     except NotObtainable as reason:
         verdict, what = Verdict.MISSING, str(reason)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
@@ -115,7 +116,7 @@ def _folder(place: Place) -> Iterator[Path]:
                 shutil.copy(log, LOGS / f"{place.name}-{log.name}")
 
 
-def _journey(job: Job, fresh: Path) -> tuple[Verdict, str]:
+def _journey(name: str, job: Job, fresh: Path) -> tuple[Verdict, str]:
     """What the journey's own process says."""
     told = fresh / "job.json"
     told.write_text(json.dumps(job.to_json()), "utf-8")
@@ -133,11 +134,17 @@ def _journey(job: Job, fresh: Path) -> tuple[Verdict, str]:
             check=False,
         )
     if answer.returncode not in (0, 1) or not answer.stdout:
-        return Verdict.BROKEN, last_line(log.read_text(errors="replace"))
+        return Verdict.BROKEN, f"{_error_in(log.read_text(errors='replace'))} (see {LOGS / f'{name}-{log.name}'})"
     said = json.loads(answer.stdout)
     if said["broken"]:
         return Verdict.BROKEN, f"after {len(said['held'])} promises: {said['broken']}"
     return Verdict.HELD, f"{len(said['held'])} promises"
+
+
+def _error_in(text: str) -> str:
+    """The line that names the exception; Java's stack comes behind it."""
+    named = [line for line in text.splitlines() if re.match(r"[\w.]+(Error|Exception|Broken|Problem)\b", line)]
+    return named[-1] if named else last_line(text)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 from crosscheck.journey import Job
 from crosscheck.services.moto import moto
 from crosscheck.services.postgres import postgres
-from crosscheck.services.rest import aws_jar, rest_catalog
+from crosscheck.services.rest import rest_catalog
 from crosscheck.services.standalone import executors_python, standalone
 from crosscheck.services.store import BUCKET
 from crosscheck.services.versitygw import versitygw
@@ -104,8 +104,7 @@ def _versitygw(folders: Folders) -> Iterator[Job]:
 def _versitygw_rest(folders: Folders) -> Iterator[Job]:
     with versitygw(folders.fresh, folders.tools) as store:
         properties = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", **store.properties}
-        server = rest_catalog(folders.fresh, folders.tools / "rest", WAREHOUSE, properties, (aws_jar(),))
-        with server as address:
+        with rest_catalog(folders.fresh, folders.tools / "rest", WAREHOUSE, properties) as address:
             catalog = {"type": "rest", "uri": address, "properties": store.properties}
             yield Job(_config(WAREHOUSE, catalog), SOURCES, store)
 

@@ -23,13 +23,11 @@ FETCH_SECONDS = 900
 
 
 @contextmanager
-def rest_catalog(
-    folder: Path, jars: Path, warehouse: str, properties: Mapping[str, str], more_jars: tuple[str, ...] = ()
-) -> Iterator[str]:
+def rest_catalog(folder: Path, jars: Path, warehouse: str, properties: Mapping[str, str]) -> Iterator[str]:
     """The address of a server whose tables lie in `warehouse`; `properties` are those of its FileIO."""
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-    class_path = os.pathsep.join([*sorted(map(str, _jars(jars).glob("*.jar"))), *more_jars])
+    class_path = os.pathsep.join(sorted(map(str, _jars(jars).glob("*.jar"))))
     with (folder / "rest.log").open("ab") as log:
         port, token, process = launch_gateway(
             classpath=class_path,
@@ -66,7 +64,8 @@ def _served(jvm: Any, database: Path, properties: Mapping[str, str]) -> str:
 
 
 def _jars(folder: Path) -> Path:
-    if folder.is_dir():
+    done = folder / POM.name
+    if done.exists() and done.read_bytes() == POM.read_bytes():
         return folder
     scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
     command = [program("mvn", "maven"), "--quiet", "--batch-mode", "--file", str(POM), "dependency:copy-dependencies"]
@@ -75,17 +74,10 @@ def _jars(folder: Path) -> Path:
     if answer.returncode != 0:
         first = next((line for line in answer.stdout.splitlines() if "ERROR" in line), "no message")
         raise NotObtainable(f"the REST server's jars could not be fetched: {first}")
+    shutil.copy(POM, scratch)
     shutil.rmtree(folder, ignore_errors=True)
     scratch.rename(folder)
     return folder
-
-
-def aws_jar() -> str:
-    """Amazon's client in one jar, which a server needs when its tables are on S3."""
-    from relayout.spark.jars import AWS, ensure_jars
-    from relayout.spark.jvm.gateway import fetch_with_spark
-
-    return ensure_jars([AWS], fetch_with_spark)[0]
 
 
 def _java() -> str:
