@@ -74,6 +74,8 @@ def _catalog(document: Document, catalog: dict[str, Any], remote: bool) -> None:
             ("catalog", "name"), f"{words.shown(name)} cannot name a catalog", "use a plain word such as lake"
         )
     here: Path = ("catalog", "uri")
+    if kind == "hadoop" and remote:
+        document.problem(("catalog", "type"), "needs a warehouse on a disk", "use a jdbc, rest, hive or glue catalog")
     if uri is None:
         if kind == "jdbc" and remote:
             document.problem(here, "is needed for a warehouse on S3", "write `uri: jdbc:postgresql://host/database`")

@@ -13,7 +13,7 @@ from relayout.jobs.checks.installed import packages_in_use, python_in_use
 from relayout.jobs.checks.lake import (
     CatalogAnswer,
     ask_catalog,
-    catalog_finding,
+    catalog_findings,
     configuration,
     source_findings,
     storage_round_trip,
@@ -96,12 +96,12 @@ class _Examination:
         """Whatever a driver or Spark said, a diagnosis can be shown to others."""
         return replace(finding, what=without_secrets(finding.what, self._judged))
 
-    def _asked_catalog(self, config: Config) -> Finding:
+    def _asked_catalog(self, config: Config) -> list[Finding]:
         answer = ask_catalog(config)
         if isinstance(answer, Finding):
-            return answer
+            return [answer]
         self._catalog = answer
-        return catalog_finding(config, answer)
+        return list(catalog_findings(config, answer))
 
     def _spark(self) -> list[Finding]:
         """Spark on the lake where that is there and answers, otherwise on its own; not where it cannot start."""

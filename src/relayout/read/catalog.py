@@ -95,6 +95,20 @@ class CatalogReader:
                 return Path(self._config.warehouse).is_dir()
             return self._opened() is not None
 
+    def names_beside(self) -> tuple[str, ...]:
+        """Other catalog names under which the same database holds tables; none where ours is among its names."""
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import text
+
+        with self._errors_told():
+            catalog = self._opened()
+            if not isinstance(catalog, SqlCatalog):
+                return ()
+            with catalog.engine.connect() as connection:
+                found = connection.execute(text(f"SELECT DISTINCT catalog_name FROM {CATALOG_TABLE} ORDER BY 1"))
+                names = tuple(str(row[0]) for row in found)
+            return () if self._config.catalog.name in names else names
+
     def _opened(self) -> Catalog | None:
         if self._catalog is None and not embedded_catalog_is_missing(self._config):
             self._catalog = _open(self._config)

@@ -79,6 +79,7 @@ def test_an_alternate_is_told_that_it_has_no_files_of_its_own() -> None:
         ({"tables": {"a\nb": {}}}, "tables['a\\nb']", "control characters"),
         ({"tables": {}, "defaults": {"format_version": 1}}, "defaults.format_version", "not known"),
         ({"warehouse": "s3://b/x"}, "catalog.uri", "needed for a warehouse on S3"),
+        ({"warehouse": "s3://b/x", "catalog": {"type": "hadoop"}}, "catalog.type", "needs a warehouse on a disk"),
         ({"tables": {}, "catalog": {"type": "rest"}}, "catalog.uri", "needed for a rest catalog"),
         ({"tables": {}, "catalog": {"uri": "jdbc:h2:mem:x;INIT=RUNSCRIPT"}}, "catalog.uri", "not a JDBC address"),
         ({"tables": {}, "streams": {"s": {"key": "id", "from": {"files": "x"}}}}, "streams.s.table", "not declared"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from relayout.config import Catalog, Config
 from relayout.errors import EngineError, EnvironmentProblem, RelayoutError
 from relayout.jobs.checks.patience import within
+from relayout.jobs.checks.store import stored_by_spark
 from relayout.read.catalog import embedded_catalog_file
 from relayout.spark.executors import ANOTHER_PYTHON, pythons_of_tasks
 from relayout.spark.jars import ensure_jars, jars_for
@@ -91,7 +92,7 @@ def spark_round_trip(config: Config, start: Start, *, on_lake: bool) -> list[Fin
         asked = _without_changes(config) if on_lake else _thrown_away(config, folder)
         whom = f"Spark on {config.spark.master}"
         try:
-            return within(SPARK_SECONDS, whom, lambda: list(_asked(asked, start, on_lake)), patience)
+            return within(SPARK_SECONDS, whom, lambda: list(_asked(asked, start, config, on_lake=on_lake)), patience)
         except RelayoutError as error:
             return [Finding.from_error("Spark", error, "check spark.driver_memory, spark.master and spark.conf")]
 
@@ -112,7 +113,8 @@ def _thrown_away(config: Config, folder: str) -> Config:
     return replace(config, warehouse=folder, catalog=catalog)
 
 
-def _asked(config: Config, start: Start, on_lake: bool) -> Iterator[Finding]:
+def _asked(config: Config, start: Start, real: Config, *, on_lake: bool) -> Iterator[Finding]:
+    """Spark's answers on `config`, which is not always the `real` one."""
     begun = time.monotonic()
     name = quote_spark(config.catalog.name)
     try:
@@ -127,6 +129,8 @@ def _asked(config: Config, start: Start, on_lake: bool) -> Iterator[Finding]:
             shown = "on a catalog that was thrown away"
         yield Finding("Spark", State.OK, f"{answered}; {shown}")
         yield _tasks(spark)
+        if real.warehouse.startswith("s3://"):
+            yield stored_by_spark(spark, real)
     except RelayoutError:
         raise
     except Exception as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,9 +15,11 @@ from relayout.config import Config, Table
 from relayout.errors import ConfigError, ConfigProblem, EnvironmentProblem, MissingError, RelayoutError
 from relayout.jobs.checks.machine import nearest_folder
 from relayout.jobs.checks.patience import within
+from relayout.jobs.checks.store import PROBE, SpoiledStore, probe_address, require_whole, stored_content
 from relayout.jobs.sources import listing_of
 from relayout.kernels.places import place_for
 from relayout.read.catalog import CatalogReader, embedded_catalog_file
+from relayout.table.names import parse
 from relayout.table.quantities import count_text, size_text
 from relayout.upkeep.findings import Finding, State
 
@@ -30,8 +31,6 @@ MOST_NAMED = 3
 SHORTEST_SECRET = 4
 """Shorter ones would tear holes into every text and protect nothing."""
 _SECRET_KEY = re.compile(r"password|secret|token|credential", re.IGNORECASE)
-
-PROBE = bytes(range(256)) * 256
 
 
 def configuration(config: Config | None, problem: ConfigError | MissingError | None) -> list[Finding]:
@@ -57,10 +56,16 @@ def _located(problem: ConfigProblem) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CatalogAnswer:
-    """What a catalog said; one that is not made yet holds no tables, and the first apply makes it."""
+    """What a catalog said; one that is not made yet holds no tables, and the first apply makes it.
+
+    `other_names` are names under which its database holds tables while it has none under ours; `never_expired` are
+    declared tables whose snapshots and files must not be cleaned up.
+    """
 
     made: bool
     tables: int = 0
+    other_names: tuple[str, ...] = ()
+    never_expired: tuple[str, ...] = ()
 
 
 def ask_catalog(config: Config) -> CatalogAnswer | Finding:
@@ -80,11 +85,30 @@ def ask_catalog(config: Config) -> CatalogAnswer | Finding:
 
 def _listed(config: Config) -> CatalogAnswer:
     reader = CatalogReader(config)
-    return CatalogAnswer(True, len(reader.table_names(config.namespace))) if reader.is_made() else CatalogAnswer(False)
+    if not reader.is_made():
+        return CatalogAnswer(False)
+    tables = reader.table_names(config.namespace)
+    kept = []
+    for name in sorted(set(tables) & set(config.tables)):
+        table = reader.load(parse(name, config.namespace, config.catalog.name))
+        if table is not None and table.properties.get("gc.enabled", "true").lower() == "false":
+            kept.append(name)
+    return CatalogAnswer(True, len(tables), reader.names_beside() if not tables else (), tuple(kept))
 
 
-def catalog_finding(config: Config, answer: CatalogAnswer) -> Finding:
-    """The catalog's answer in words."""
+def catalog_findings(config: Config, answer: CatalogAnswer) -> Iterator[Finding]:
+    """The catalog's answer in words, and what it means for later."""
+    yield _catalog_finding(config, answer)
+    if config.catalog.type == "hadoop":
+        what = "a Hadoop catalog cannot tell two writers apart: of two commits at the same moment one is lost"
+        yield Finding("catalog", State.WARNING, what, "let one process write at a time, or use another catalog")
+    if answer.never_expired:
+        what = f"gc.enabled is false for {', '.join(answer.never_expired)}: expiring and removing orphans are refused"
+        fix = "let the catalog's own collector clean up, as Nessie asks; or set the table property gc.enabled to true"
+        yield Finding("upkeep", State.WARNING, what, fix)
+
+
+def _catalog_finding(config: Config, answer: CatalogAnswer) -> Finding:
     place = f"{config.catalog.type} catalog {config.catalog.name} ({catalog_address(config)})"
     if not answer.made:
         return Finding("catalog", State.OK, f"{place} is not made yet; the first `relayout apply` makes it")
@@ -92,6 +116,9 @@ def catalog_finding(config: Config, answer: CatalogAnswer) -> Finding:
     if file is not None and not os.access(file, os.W_OK):
         return Finding("catalog", State.PROBLEM, f"{place} cannot be written", "allow writing to this file")
     held = f"holds {count_text(answer.tables, 'table')} in {config.namespace}"
+    if answer.other_names:
+        what = f"{place} {held}, but its database holds tables of {', '.join(answer.other_names)}"
+        return Finding("catalog", State.WARNING, what, "every engine must use one name: is `catalog.name` right?")
     return Finding("catalog", State.OK, f"{place} {held}")
 
 
@@ -120,12 +147,13 @@ def storage_round_trip(config: Config) -> Finding:
     """Write a small object, read it as tables are read, compare, delete it; the warehouse itself is never made."""
     remote = config.warehouse.startswith("s3://")
     folder = config.warehouse if remote else str(nearest_folder(Path(config.warehouse)))
-    address = f"{folder.rstrip('/')}/.relayout-probe-{uuid.uuid4().hex}"
+    address = probe_address(folder)
     try:
         within(STORAGE_SECONDS, "the warehouse", lambda: _written_and_read(config, address))
     except RelayoutError as error:
-        fix = "check that the bucket exists, and s3.endpoint, s3.region and the keys in catalog.properties"
-        return Finding("storage", State.PROBLEM, f"{error.what} ({config.warehouse})", fix if remote else error.next)
+        fix = "check that the bucket exists, and s3.endpoint, client.region and the keys in catalog.properties"
+        known = error.next if not remote or isinstance(error, SpoiledStore) else fix
+        return Finding("storage", State.PROBLEM, f"{error.what} ({config.warehouse})", known)
     except OSError as error:
         what = f"{folder} cannot be used: {error.strerror or error}"
         return Finding("storage", State.PROBLEM, what, "see that it can be written and has room, or change `warehouse`")
@@ -136,22 +164,16 @@ def storage_round_trip(config: Config) -> Finding:
 
 
 def _written_and_read(config: Config, address: str) -> None:
-    from pyiceberg.io import load_file_io
-
     place = place_for(address, config.catalog.properties)
     try:
         place.write(PROBE, address)
-        with load_file_io(dict(config.catalog.properties), address).new_input(address).open() as stored:
-            content = stored.read()
+        require_whole(stored_content(config, address))
     except BaseException:
         # What failed first is what people must know; half a probe may be there all the same.
         with suppress(RelayoutError, OSError):
             place.remove(address)
         raise
-    deleted = place.remove(address)
-    if content != PROBE:
-        raise EnvironmentProblem(f"{len(PROBE):,} bytes were written, and {len(content):,} other ones came back")
-    if not deleted:
+    if not place.remove(address):
         raise EnvironmentProblem("what was just written could not be found again to delete it")
 
 
