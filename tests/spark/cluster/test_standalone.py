@@ -81,7 +81,7 @@ def test_json_expressions_and_parquet_are_loaded_by_executors_that_do_not_have_r
     )
     assert rows_in(house, "as_parquet", "id", "kind") == Counter([(1, "x"), (2, "y"), (3, None)])
     # The Python of the executors has no relayout of its own to fall back on.
-    alone = subprocess.run([client.python, "-c", "import relayout"], capture_output=True, cwd="/", check=False)
+    alone = subprocess.run([client.python, "-c", "import relayout"], env={}, capture_output=True, check=False)
     assert b"ModuleNotFoundError" in alone.stderr
 
 
