@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docs.markdown import code, table
-from relayout.commit.receipts import BatchReceipt, Migration, Outcome, Receipt, TableReceipt
+from relayout.commit.receipts import AlternateReceipt, BatchReceipt, Migration, Outcome, Receipt, TableReceipt
 from relayout.ingest.advice import Forecast
 from relayout.ingest.plan import Action, Change, Drop, IngestPlan, PlannedBatch, Reason, TablePlan
+from relayout.table.alternate_plans import AlternatePlan, Step
 from relayout.table.batches import BatchKey
 
 INTRODUCTION = """# Plan and receipt as JSON
@@ -106,6 +107,20 @@ MEANINGS = {
     "source_bytes": "size of the source files read",
     "snapshot_id": "the snapshot that made it visible",
     "note": "the error of a failed batch, the reason of a skipped one",
+    "alternates": "other layouts of the same rows",
+    "alternate": "what a dropped alternate was; empty for a table",
+    "alternates[].name": "declared name of the alternate, a description only",
+    "alternates[].table": "its table; empty until it is made",
+    "alternates[].layout": "its layout",
+    "step": "what happens to it: " + ", ".join(code(step.value) for step in Step),
+    "alternates[].reason": "why",
+    "stale": "batches of which it does not hold the table's rows; empty when that is all or none",
+    "alternates[].size_bytes": "what it takes, or is expected to take",
+    "amplification": "its size by the size of the table",
+    "helps": "predicates that it speeds up",
+    "replacement": "YAML to write in place of one that is refused",
+    "alternates[].action": "how its rows were brought up",
+    "alternates[].note": "the error of a failed alternate; the next `apply` tries again",
 }
 
 
@@ -184,8 +199,23 @@ def example_plan() -> IngestPlan:
         done=4,
         bad_files=(("/data/downloads/regional_income/CAINC1_2021_county.json.gz", "torn gzip"),),
         forecast=Forecast(5, 20_290, 473, 1, (("year", 5),)),
+        alternates=(_example_alternate(),),
     )
     return IngestPlan((plan,), (Drop("old_table", 16),))
+
+
+def _example_alternate() -> AlternatePlan:
+    return AlternatePlan(
+        "by_fips",
+        "_mv_0a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p",
+        "bucket[16](geo_fips), sorted by geo_fips",
+        Step.REFRESH,
+        "is behind the table",
+        ("{year=2019}",),
+        21_004,
+        1.04,
+        ("geo_fips = …", "geo_fips IN (…)"),
+    )
 
 
 def example_receipt() -> Receipt:
@@ -202,5 +232,16 @@ def example_receipt() -> Receipt:
         snapshot_id=8_262_347_194_573_410_001,
     )
     migration = Migration("year, line_code", "year", 30, 5, 480, 480, 5, 5)
-    receipt = TableReceipt("regional_income", Change.RELAYOUT.value, (batch,), 1.2, migration)
+    alternate = AlternateReceipt(
+        "by_fips",
+        "_mv_0a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p",
+        "bucket[16](geo_fips), sorted by geo_fips",
+        "built with the base",
+        Outcome.DONE,
+        96,
+        16,
+        4_391,
+        0.4,
+    )
+    receipt = TableReceipt("regional_income", Change.RELAYOUT.value, (batch,), 1.2, migration, alternates=(alternate,))
     return Receipt(example_plan().plan_id, "3f0d6c1e", (receipt,), 1.4)

@@ -42,28 +42,56 @@ def accounts_in(alternate: Sequence[Snapshot]) -> Iterator[tuple[int, Account]]:
             replaced = []
 
 
-def carried(account: Account, base: Sequence[Snapshot]) -> Account | None:
-    """The account as it is for the first snapshot of `base`, an ancestry; None when that does not come from its own.
+def changes_since(snapshot_id: int, base: Sequence[Snapshot]) -> tuple[Snapshot, ...] | None:
+    """What changed rows on top of a base snapshot, newest first; None when that is not in the ancestry.
 
-    History may have been expired right behind the snapshot that the account was made for.
+    History may have been expired right behind the snapshot that is looked for.
     """
-    gone = []
+    newer = []
     for snapshot in base:
-        if snapshot.snapshot_id == account.base_snapshot_id:
+        if snapshot.snapshot_id == snapshot_id:
             break
-        gone.append(snapshot)
-        if snapshot.parent_id == account.base_snapshot_id:
+        newer.append(snapshot)
+        if snapshot.parent_id == snapshot_id:
             break
     else:
         return None
-    for snapshot in gone:
-        if snapshot.operation == REPLACE:
-            continue
+    return tuple(snapshot for snapshot in newer if snapshot.operation != REPLACE)
+
+
+def carried(account: Account, base: Sequence[Snapshot]) -> Account | None:
+    """The account as it is for the first snapshot of `base`, an ancestry; None when that does not come from its own."""
+    changes = changes_since(account.base_snapshot_id, base)
+    return None if changes is None else _after(account, changes).at(base[0].snapshot_id)
+
+
+def standing(alternate: Sequence[Snapshot], base: Sequence[Snapshot]) -> Account:
+    """What the newest snapshot of the alternate holds of the first one of `base`.
+
+    An alternate without snapshots holds all rows of a base that had none: what is missing is what came since.
+    """
+    now = base[0].snapshot_id
+    if not alternate:
+        known = base[-1].parent_id is None
+        changes = tuple(snapshot for snapshot in base if snapshot.operation != REPLACE)
+        return _after(Account(now), changes).at(now) if known else Account.nothing(now)
+    account = head_account(alternate)
+    return (carried(account, base) if account else None) or Account.nothing(now)
+
+
+def head_account(alternate: Sequence[Snapshot]) -> Account | None:
+    """The account that the newest snapshot has by itself or as a `replace`; None after anybody else's change."""
+    newest = next(accounts_in(alternate), None)
+    return newest[1] if newest and newest[0] == alternate[0].snapshot_id else None
+
+
+def _after(account: Account, changes: Sequence[Snapshot]) -> Account:
+    for snapshot in changes:
         stamps = stamps_in(snapshot.summary, BASE_LAYOUT)
         if not stamps:
-            return Account.nothing(base[0].snapshot_id)
+            return Account.nothing(account.base_snapshot_id)
         account = account.without(stamp.batch for stamp in stamps)
-    return account.at(base[0].snapshot_id) if base else account
+    return account
 
 
 def freshest(alternate: Sequence[Snapshot], base: Sequence[Snapshot]) -> Fresh | None:

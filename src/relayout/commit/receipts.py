@@ -57,6 +57,25 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True)
+class AlternateReceipt:
+    """What a run did to one alternate; a failed one is made good by the next run, and the base does not wait for it."""
+
+    name: str
+    table: str
+    layout: str
+    action: str
+    outcome: Outcome
+    rows: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class TableReceipt:
     """All batches of one table; `error` is set when the table as a whole could not be worked on.
 
@@ -70,6 +89,7 @@ class TableReceipt:
     migration: Migration | None = None
     error: str = ""
     bad_files: tuple[tuple[str, str], ...] = ()
+    alternates: tuple[AlternateReceipt, ...] = ()
 
     @property
     def snapshot_ids(self) -> tuple[int, ...]:
@@ -93,6 +113,7 @@ class TableReceipt:
             "bad_files": [{"path": path, "reason": reason} for path, reason in self.bad_files],
             "migration": migration,
             "batches": [batch.to_json() for batch in self.batches],
+            "alternates": [alternate.to_json() for alternate in self.alternates],
         }
 
 
@@ -111,8 +132,10 @@ class Receipt:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing failed, no source file was bad and no table was left aside."""
-        return not self.count(Outcome.FAILED) and not any(table.error or table.bad_files for table in self.tables)
+        """Whether nothing failed, no source file was bad and no table or alternate was left aside."""
+        behind = any(one.outcome is Outcome.FAILED for table in self.tables for one in table.alternates)
+        bad = any(table.error or table.bad_files for table in self.tables)
+        return not (self.count(Outcome.FAILED) or behind or bad)
 
     def to_json(self) -> dict[str, Any]:
         tables = [table.to_json() for table in self.tables]

@@ -15,6 +15,7 @@ from typing import Any
 
 from relayout.errors import UsageError
 from relayout.ingest.advice import Forecast
+from relayout.table.alternate_plans import AlternatePlan
 from relayout.table.batches import BatchKey
 
 PLAN_SCHEMA = 1
@@ -155,9 +156,12 @@ class TablePlan:
     forecast: Forecast | None = None
     cost: Cost = Cost()
     problem: str = ""
+    alternates: tuple[AlternatePlan, ...] = ()
 
     @property
     def has_work(self) -> bool:
+        if any(alternate.has_work for alternate in self.alternates):
+            return True
         return bool(self.batches) or self.change is not Change.NONE or bool(self.problem)
 
     def to_json(self) -> dict[str, Any]:
@@ -169,6 +173,7 @@ class TablePlan:
             plain["forecast"]["average_bytes"] = self.forecast.average_bytes
             plain["forecast"]["values_per_level"] = dict(self.forecast.values_per_level)
         plain["cost"] = self.cost.to_json()
+        plain["alternates"] = [alternate.to_json() for alternate in self.alternates]
         return plain
 
     @classmethod
@@ -176,6 +181,7 @@ class TablePlan:
         values = dict(told)
         values["cost"] = Cost.from_json(told["cost"])
         values["change"] = Change(told["change"])
+        values["alternates"] = tuple(AlternatePlan.from_json(alternate) for alternate in told["alternates"])
         values["batches"] = tuple(PlannedBatch.from_json(batch) for batch in told["batches"])
         values["schema"] = tuple((column["name"], column["type"]) for column in told["schema"])
         values["bad_files"] = tuple((file["path"], file["reason"]) for file in told["bad_files"])
@@ -190,10 +196,14 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A table that relayout made and that is no longer declared; it goes only with `--prune`."""
+    """A table that relayout made and that is no longer declared; it goes only with `--prune`.
+
+    `alternate` describes an alternate: whose it is, and what it was for.
+    """
 
     table: str
     rows: int | None
+    alternate: str = ""
 
 
 @dataclass(frozen=True, slots=True)

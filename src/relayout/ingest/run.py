@@ -8,12 +8,14 @@ import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from relayout.ingest.units import Unit
-from relayout.kernels.ingest import IngestTask, TaskFile, failure_text, packed, read_rows, run_tasks, write_incoming
+from relayout.kernels.ingest import IngestTask, TaskFile, packed, read_rows, run_tasks, write_incoming
+from relayout.kernels.outputs import FilesByBatch, LaidOut, by_batch, laid_out, paths_in
 from relayout.kernels.write import Target
+from relayout.spark.table_rows import TableRows, engine_failure, frame_of
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.names import quote_spark
 from relayout.table.scalars import from_text
@@ -31,7 +33,8 @@ class Reading:
     """How this table's sources are read and laid out; the same for every unit.
 
     `expressions` are Spark SQL by column name and make Spark compute between reading and writing; `literals` are
-    constants that the kernel fills in by itself.
+    constants that the kernel fills in by itself. `others` are targets, by the name of their table, that get the rows of
+    each batch in the same task.
     """
 
     read_columns: tuple[tuple[str, str], ...]
@@ -40,18 +43,21 @@ class Reading:
     expressions: tuple[tuple[str, str], ...]
     target: Target
     memory_bytes: int
+    others: Mapping[str, Target] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
     """What came of one unit: files by batch and content hashes by source path, or the reason of its failure.
 
-    `left` are data files that were written for a unit that failed; `moved` says that planning anew may help.
+    `others` holds what was laid out for other tables, by their names. `left` are data files that were written for a
+    unit that failed; `moved` says that planning anew may help.
     """
 
     unit: Unit
-    files: Mapping[BatchKey, tuple[Mapping[str, Any], ...]]
+    files: FilesByBatch
     hashes: Mapping[str, str]
+    others: Mapping[str, LaidOut] = field(default_factory=dict)
     error: str = ""
     moved: bool = False
     left: tuple[str, ...] = ()
@@ -112,31 +118,31 @@ def run_group(spark: SparkSession, group: Sequence[Unit], reading: Reading) -> l
         results = _run_in_spark(spark, tasks, reading)
     except Exception as error:  # noqa: BLE001
         # Spark raises whatever went wrong in three languages; one group's failure is a value here.
-        reason = _engine_failure(error)
-        return [UnitResult(unit, {}, {}, reason, "since it was listed" in reason) for unit in group]
+        reason = engine_failure(error)
+        return [UnitResult(unit, {}, {}, {}, reason, "since it was listed" in reason) for unit in group]
     by_unit: dict[int, list[dict[str, Any]]] = {}
     for result in results:
         by_unit.setdefault(owners[result["task"]], []).append(result)
-    return [_joined(unit, by_unit.get(number, [])) for number, unit in enumerate(group)]
+    return [_joined(unit, by_unit.get(number, []), [*reading.others]) for number, unit in enumerate(group)]
 
 
-def _joined(unit: Unit, results: list[dict[str, Any]]) -> UnitResult:
+def _joined(unit: Unit, results: list[dict[str, Any]], others: Sequence[str]) -> UnitResult:
     failed = [result for result in results if "error" in result]
-    left = tuple(output["content"]["file-path"] for result in results for output in result.get("outputs", ()))
+    left = tuple(path for result in results for path in paths_in(result))
     if failed or len(results) != len(unit.parts):
         reason = failed[0]["error"] if failed else "Spark lost a part of this batch"
-        return UnitResult(unit, {}, {}, reason, any(result.get("moved") for result in failed), left)
-    files: dict[BatchKey, list[Mapping[str, Any]]] = {key: [] for key in unit.keys}
-    hashes: dict[str, str] = {}
-    for result in results:
-        hashes |= result["hashes"]
-        for output in result["outputs"]:
-            key = BatchKey.from_json(output["batch"])
-            if key not in files:
-                reason = f"rows of batch {key} appeared since the sources were listed"
-                return UnitResult(unit, {}, {}, reason, True, left)
-            files[key].append(output["content"])
-    return UnitResult(unit, {key: tuple(members) for key, members in files.items()}, hashes)
+        return UnitResult(unit, {}, {}, {}, reason, any(result.get("moved") for result in failed), left)
+    hashes = {path: digest for result in results for path, digest in result["hashes"].items()}
+    files = by_batch(unit.keys, [output for result in results for output in result["outputs"]])
+    strangers = files.keys() - set(unit.keys)
+    if strangers:
+        reason = f"rows of batch {min(strangers, key=BatchKey.sort_key)} appeared since the sources were listed"
+        return UnitResult(unit, {}, {}, {}, reason, moved=True, left=left)
+    also = {
+        table: laid_out(unit.keys, [result["others"][number] for result in results])
+        for number, table in enumerate(others)
+    }
+    return UnitResult(unit, files, hashes, also)
 
 
 def _task(number: int, unit: Unit, part: Sequence[SourceFile], reading: Reading) -> IngestTask:
@@ -158,6 +164,7 @@ def _task(number: int, unit: Unit, part: Sequence[SourceFile], reading: Reading)
         unit.keys,
         reading.target,
         reading.memory_bytes,
+        tuple(reading.others.values()),
     )
 
 
@@ -192,38 +199,13 @@ def _run_with_expressions(spark: SparkSession, tasks: list[IngestTask], reading:
     return [json.loads(row.result) for row in results]
 
 
-def _engine_failure(error: Exception) -> str:
-    """The line of a Spark failure that says why; the rest is stack traces of three languages."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for line in reversed(lines):
-        if line.startswith(("relayout.", "_duckdb.", "duckdb.", "pyarrow.", "ValueError", "RuntimeError", "OSError")):
-            return line.split(": ", 1)[-1]
-    return failure_text(error)
-
-
 def rewrite_from_table(spark: SparkSession, unit: Unit, rows_of: TableRows, reading: Reading, parts: int) -> UnitResult:
     """Lay the rows that a table holds of one batch out anew, read at exactly one snapshot."""
-    held = set(rows_of.columns)
-    select = [
-        f"cast({quote_spark(name) if name in held else 'null'} as {spark_type(kind)}) as {quote_spark(name)}"
-        for name, kind in reading.target.columns
-    ]
     tasks = {number: _task(number, replace(unit, parts=((),)), (), reading) for number in range(parts)}
     try:
-        frame = spark.read.option("versionAsOf", str(rows_of.snapshot_id)).table(rows_of.full_name)
-        frame = frame.where(rows_of.condition).selectExpr(*select).coalesce(parts)
+        frame = frame_of(spark, rows_of, reading.target.columns).coalesce(parts)
         results = [json.loads(row.result) for row in frame.mapInArrow(write_incoming(tasks), "result string").collect()]
     except Exception as error:  # noqa: BLE001
         # Spark raises whatever went wrong in three languages; one batch's failure is a value here.
-        return UnitResult(unit, {}, {}, _engine_failure(error))
-    return _joined(replace(unit, parts=((),) * len(results)), results)
-
-
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """Rows of a table at one snapshot; `condition` is Spark SQL, `columns` are those that the snapshot has."""
-
-    full_name: str
-    snapshot_id: int
-    condition: str
-    columns: tuple[str, ...]
+        return UnitResult(unit, {}, {}, error=engine_failure(error))
+    return _joined(replace(unit, parts=((),) * len(results)), results, [*reading.others])

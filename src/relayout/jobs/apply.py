@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from relayout.commit.failpoints import passing
 from relayout.commit.ledger_table import ensure_ledger
-from relayout.commit.receipts import BatchReceipt, Migration, Outcome, Receipt, TableReceipt
+from relayout.commit.receipts import AlternateReceipt, BatchReceipt, Migration, Outcome, Receipt, TableReceipt
 from relayout.commit.tables import (
     change_layout,
     create_namespace,
     create_table,
-    drop_table,
     evolve_schema,
     prepare_embedded_catalog,
 )
 from relayout.config import Config
 from relayout.errors import CommitConflict, PlanStale, RelayoutError
-from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Change, IngestPlan, PlannedBatch, what_moved
+from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Change, Drop, IngestPlan, PlannedBatch, what_moved
+from relayout.jobs.alternates.keeper import Keeper, Run
+from relayout.jobs.alternates.pruning import prune
 from relayout.jobs.apply_table import RunContext, TableRun
 from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.migration import Census, census_of, migration_between
@@ -32,7 +33,6 @@ from relayout.jobs.tidying import tidy
 from relayout.ledger.records import BASE_LAYOUT, State
 from relayout.report.log_lines import snapshot_committed, table_begins, table_complete
 from relayout.table.batches import BatchKey
-from relayout.table.names import TableName
 from relayout.table.schemas import Column
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def runs_anything(planned: PlannedWork, options: ApplyOptions) -> bool:
 
 def _has_work(work: TableWork, options: ApplyOptions) -> bool:
     if work.state.unrecorded or (work.plan.change is not Change.NONE and not options.only_failed):
+        return True
+    if any(alternate.has_work for alternate in work.plan.alternates):
         return True
     for batch in options.considered(work):
         failed = work.state.failed.get(batch.key)
@@ -151,7 +153,7 @@ class Apply:
         finally:
             self._spark.sparkContext.removeJobTag(self._run_id)
             self._ledger.try_to_write()
-        dropped = tuple(self._drop(drop.table) for drop in planned.plan.drops) if self._options.prune else ()
+        dropped = tuple(drop.table for drop in planned.plan.drops if self._drop(drop)) if self._options.prune else ()
         passing("run-ends")
         return Receipt(planned.plan.plan_id, self._run_id, tuple(tables), time.monotonic() - begun, dropped)
 
@@ -162,14 +164,21 @@ class Apply:
         name = work.declared.name
         self._listener.line(Level.INFO, table_begins(name))
         receipts: list[BatchReceipt] = []
+        alternates: tuple[AlternateReceipt, ...] = ()
         before: Census | None = None
         error = ""
         try:
             tidy(self._spark, self._config, work, self._ledger)
             if work.plan.change is Change.RELAYOUT:
                 before = census_of(self._spark, self._config, work)
-            self._rounds(context, self._changed(work), receipts)
+            changed = self._changed(work)
+            keeper = Keeper(
+                Run(self._spark, self._config, self._plan_id, self._run_id, self._listener), work.name, work.declared
+            )
+            keeper.prepare()
+            self._rounds(context, changed, receipts, keeper)
             self._ledger.write()
+            alternates = keeper.catch_up()
         except RelayoutError as problem:
             error = str(problem)
             self._listener.line(Level.ERROR, f"{name}: {problem.what}")
@@ -182,13 +191,14 @@ class Apply:
             migration=migration,
             error=error,
             bad_files=work.plan.bad_files,
+            alternates=alternates,
         )
         self._listener.line(Level.INFO, table_complete(receipt))
         for snapshot_id in receipt.snapshot_ids:
             self._listener.line(Level.INFO, snapshot_committed(snapshot_id))
         return receipt
 
-    def _rounds(self, context: RunContext, work: TableWork, receipts: list[BatchReceipt]) -> None:
+    def _rounds(self, context: RunContext, work: TableWork, receipts: list[BatchReceipt], keeper: Keeper) -> None:
         """Run what is allowed; what moved meanwhile is planned again and run, a few times at most."""
         chosen = self._chosen(work, None)
         self._tell_blocked(work)
@@ -197,7 +207,7 @@ class Apply:
             for batch in chosen:
                 for warning in batch.warnings:
                     self._listener.line(Level.WARNING, warning)
-            outcome = TableRun(context, work, chosen).run() if chosen else None
+            outcome = TableRun(context, work, chosen, keeper).run() if chosen else None
             if outcome is None:
                 break
             receipts += outcome.receipts
@@ -269,10 +279,12 @@ class Apply:
         after = census_of(self._spark, self._config, work, before.columns)
         return migration_between(work, before, after)
 
-    def _drop(self, table: str) -> str:
-        drop_table(self._spark, self._config, TableName(tuple(self._config.namespace.split(".")), table))
-        self._listener.line(Level.WARNING, f"Dropped table {table}, which is no longer declared")
-        return table
+    def _drop(self, drop: Drop) -> bool:
+        """Whether the table went; an alternate stays while its successor is not complete."""
+        kept = prune(self._spark, self._config, drop.table)
+        told = drop.alternate or f"table {drop.table}, which is no longer declared"
+        self._listener.line(Level.WARNING, f"Kept {drop.table}: {kept}" if kept else f"Dropped {told}")
+        return not kept
 
 
 def _unmoved(batch: PlannedBatch, outcome: Outcome, note: str) -> BatchReceipt:

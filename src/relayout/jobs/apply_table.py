@@ -21,8 +21,9 @@ from relayout.config import Config
 from relayout.errors import CommitConflict, CommitUnknown, RelayoutError
 from relayout.ingest.literals import literal_type, split_expressions
 from relayout.ingest.plan import Action, PlannedBatch
-from relayout.ingest.run import GroupResult, Reading, TableRows, UnitResult, rewrite_from_table, run_groups
+from relayout.ingest.run import GroupResult, Reading, UnitResult, rewrite_from_table, run_groups
 from relayout.ingest.units import Unit, groups_of, units_of
+from relayout.jobs.alternates.keeper import Keeper
 from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.plan import TableWork
 from relayout.jobs.progress import Level, Listener
@@ -34,6 +35,7 @@ from relayout.read.ledger import LedgerReader
 from relayout.read.tables import facts_of
 from relayout.report.log_lines import batch_done, batch_failed, batch_retried
 from relayout.spark.jvm.iceberg import JavaTable
+from relayout.spark.table_rows import TableRows
 from relayout.table.batches import BatchKey
 from relayout.table.facts import TableFacts
 from relayout.table.types import duckdb_type
@@ -69,8 +71,9 @@ class TableOutcome:
 class TableRun:
     """One pass over the runnable batches of one table."""
 
-    def __init__(self, context: RunContext, work: TableWork, batches: Sequence[PlannedBatch]) -> None:
+    def __init__(self, context: RunContext, work: TableWork, batches: Sequence[PlannedBatch], keeper: Keeper) -> None:
         self._context = context
+        self._keeper = keeper
         self._work = work
         self._batches = {batch.key: batch for batch in batches}
         self._outcome = TableOutcome()
@@ -133,6 +136,7 @@ class TableRun:
             expressions=expressions,
             target=target,
             memory_bytes=config.spark.task_memory_bytes,
+            others=self._keeper.targets,
         )
 
     # Loading from sources.
@@ -209,6 +213,7 @@ class TableRun:
             also = {key for unit in results if unit not in rest for key in unit.files} - set(moved.keys)
             self._outcome.again |= dict.fromkeys(also, moved.what)
             self._forget(new, also)
+            self._keeper.forget(unit.others for unit in results if unit not in rest)
             if rest:
                 self._publish(rest, seconds, read_at)
             return
@@ -216,8 +221,10 @@ class TableRun:
             for key in new:
                 # Its files may be in use, so the ledger must not offer them for deletion.
                 self._failed(self._batches[key], _with_remedy(unknown), seconds, ())
+            self._keeper.forget(unit.others for unit in results)
             return
         except RelayoutError as error:
+            self._keeper.forget(unit.others for unit in results)
             if isinstance(error, CommitConflict) and read_at is not None:
                 raise
             for key, batch in new.items():
@@ -225,6 +232,11 @@ class TableRun:
             return
         hashes = {path: digest for unit in results for path, digest in unit.hashes.items()}
         self._landed_as(committed, new, hashes, seconds + (time.monotonic() - begun) / len(new))
+        others = [unit.others for unit in results]
+        if committed.elsewhere:
+            self._keeper.forget(others)
+        else:
+            self._keeper.follow(others, list(new), committed.snapshot)
 
     def _stamp(self, key: BatchKey, files: Sequence[Mapping[str, object]]) -> BatchStamp:
         batch = self._batches[key]

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from relayout.config import Config
 from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE, Table
 from relayout.errors import MissingError, RelayoutError
-from relayout.ingest.advice import Sample, batch_warnings, forecast, layout_advice
+from relayout.ingest.advice import Forecast, Sample, batch_warnings, forecast, layout_advice
 from relayout.ingest.batches import Assignment, gaps
 from relayout.ingest.literals import literal_type, split_expressions
 from relayout.ingest.plan import Action, Change, Cost, Drop, IngestPlan, PlannedBatch, TablePlan
 from relayout.ingest.schema import SourceSchema, evolve, infer, mapping_hash, table_schema
 from relayout.ingest.units import split
+from relayout.jobs.alternates.planning import Base, alternate_drops, alternate_plans
+from relayout.jobs.alternates.shelf import alternates_in
 from relayout.jobs.pending import Pending, pending_batches
 from relayout.jobs.sample import sample_of
 from relayout.jobs.sources import Sources, contents_of, declared_types, list_sources
@@ -25,6 +27,7 @@ from relayout.ledger.state import LedgerState, judge
 from relayout.read.catalog import CatalogReader
 from relayout.read.ledger import LedgerReader
 from relayout.read.tables import facts_of
+from relayout.table.alternate_plans import AlternatePlan
 from relayout.table.batches import BatchKey
 from relayout.table.facts import TableFacts
 from relayout.table.layouts import Layout, describe, layout_of, same_layout
@@ -166,6 +169,7 @@ class Planner:
             advice=layout_advice(layout, predicted) if runnable else (),
             forecast=predicted if runnable else None,
             cost=_cost(batches, pending.assignment),
+            alternates=self._alternates(look, _final_schema(facts, wanted, evolution), predicted),
         )
         return TableWork(
             plan,
@@ -182,18 +186,32 @@ class Planner:
             facts,
         )
 
+    def _alternates(self, look: _Look, schema: TableSchema, predicted: Forecast) -> tuple[AlternatePlan, ...]:
+        if not look.declared.alternates:
+            return ()
+        held = look.facts.ancestry[0].summary.get("total-files-size") if look.facts and look.facts.ancestry else None
+        types = {column.name: column.type for column in schema}
+        size = int(held) if held is not None else predicted.size_bytes
+        base = Base(look.declared, look.facts, look.native, types, size)
+        return alternate_plans(base, alternates_in(self._reader, self._config))
+
     def _drops(self) -> tuple[Drop, ...]:
-        """Tables that relayout made here and that the configuration no longer names."""
+        """Tables that relayout made here and that the configuration no longer names, alternates among them."""
         dropped = []
+        bases: list[tuple[TableFacts, NativeTable, Table | None]] = []
         for table in self._reader.table_names(self._config.namespace):
-            if table in self._config.tables or table == LEDGER_TABLE or table.startswith(ALTERNATE_PREFIX):
+            if table == LEDGER_TABLE or table.startswith(ALTERNATE_PREFIX):
                 continue
-            native = self._reader.load(TableName(tuple(self._config.namespace.split(".")), table))
-            if native is not None and native.properties.get("relayout.managed") == "true":
-                snapshot = native.current_snapshot()
-                total = snapshot.summary["total-records"] if snapshot and snapshot.summary else None
+            name = TableName(tuple(self._config.namespace.split(".")), table)
+            native = self._reader.load(name)
+            if native is None:
+                continue
+            facts = facts_of(native, name)
+            bases.append((facts, native, self._config.tables.get(table)))
+            if table not in self._config.tables and facts.is_managed:
+                total = facts.ancestry[0].summary.get("total-records") if facts.ancestry else None
                 dropped.append(Drop(table, int(total) if total is not None else None))
-        return tuple(dropped)
+        return (*dropped, *alternate_drops(bases, alternates_in(self._reader, self._config)))
 
 
 @dataclass(frozen=True, slots=True)

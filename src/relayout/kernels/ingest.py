@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relayout.kernels.write import OutputFile, Target, withdraw, write_rows
+from relayout.kernels.write import Layouts, OutputFile, Target, withdraw, write_layouts
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, SESSION_SETTINGS, read_clause
 from relayout.table.names import quote_duckdb
@@ -45,7 +45,8 @@ class IngestTask:
     """Everything one task needs.
 
     `read_columns` are the source's columns in their types; `literals` are constant columns as DuckDB text;
-    `constants` are batch values that hold for all rows; `wanted` limits rows to these batches where a file holds more.
+    `constants` are batch values that hold for all rows; `wanted`, unless empty, limits rows to these batches where a
+    file holds more. `others` are targets that get the same rows after `target` has them.
     """
 
     number: int
@@ -56,6 +57,7 @@ class IngestTask:
     wanted: tuple[BatchKey, ...]
     target: Target
     memory_bytes: int
+    others: tuple[Target, ...] = ()
 
 
 class SourceMoved(Exception):
@@ -77,10 +79,10 @@ def run_task(task: IngestTask) -> dict[str, Any]:
     try:
         with _Workbench(task) as bench:
             hashes = bench.checked_sources()
-            outputs = bench.write()
-            with _withdrawn_on_failure(outputs, task):
+            layouts = bench.write()
+            with _withdrawn_on_failure(layouts, task):
                 bench.check_sources_again()
-        return {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
+        return {"task": task.number, **_told(layouts), "hashes": hashes}
     except Exception as error:  # noqa: BLE001
         # The reason travels as a value, so that one bad batch does not end the job that carries the others.
         return {"task": task.number, "error": failure_text(error), "moved": isinstance(error, SourceMoved)}
@@ -107,25 +109,25 @@ def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
         task = tasks[_partition_id()]
         walk = iter(batches)
         first = next(walk, None)
-        outputs: list[OutputFile] = []
+        layouts = Layouts([], [[] for _ in task.others])
         if first is not None:
             with _Workbench(task) as bench:
-                outputs = bench.write_arrow(first, walk)
-        with _withdrawn_on_failure(outputs, task), _Workbench(task) as bench:
+                layouts = bench.write_arrow(first, walk)
+        with _withdrawn_on_failure(layouts, task), _Workbench(task) as bench:
             hashes = bench.checked_sources()
-        result = {"task": task.number, "outputs": [_plain(output) for output in outputs], "hashes": hashes}
+        result = {"task": task.number, **_told(layouts), "hashes": hashes}
         yield pa.RecordBatch.from_pydict({"result": [json.dumps(result)]})
 
     return write
 
 
 @contextmanager
-def _withdrawn_on_failure(outputs: Sequence[OutputFile], task: IngestTask) -> Iterator[None]:
+def _withdrawn_on_failure(layouts: Layouts, task: IngestTask) -> Iterator[None]:
     """Rows of sources that moved while they were read go again, because the driver never hears of their files."""
     try:
         yield
     except BaseException:
-        withdraw(outputs, task.target)
+        withdraw(layouts.all_files, task.target)
         raise
 
 
@@ -133,6 +135,11 @@ def failure_text(error: BaseException) -> str:
     """The first line says it; DuckDB adds hints about its own options that mean nothing to our users."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[0].strip() if lines else type(error).__name__
+
+
+def _told(layouts: Layouts) -> dict[str, Any]:
+    others = [other if isinstance(other, str) else [_plain(output) for output in other] for other in layouts.others]
+    return {"outputs": [_plain(output) for output in layouts.files], "others": others}
 
 
 def _plain(output: OutputFile) -> dict[str, Any]:
@@ -162,18 +169,23 @@ class _Workbench:
         self.folder = Path(scratch) / f"task-{uuid.uuid4().hex}"
         self.folder.mkdir(parents=True)
         self.target = replace(self.task.target, scratch=str(self.folder))
+        self.others = tuple(replace(other, scratch=str(self.folder)) for other in self.task.others)
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
         memory = int(self.task.memory_bytes * ENGINE_SHARE_OF_MEMORY)
         for setting in (
             "SET threads = 1",
             f"SET memory_limit = '{memory}B'",
             f"SET temp_directory = {_text(str(self.folder / 'spill'))}",
-            f"SET preserve_insertion_order = {'true' if self.target.order_by else 'false'}",
+            f"SET preserve_insertion_order = {'true' if self._is_sorted else 'false'}",
             "SET enable_progress_bar = false",
             *SESSION_SETTINGS,
         ):
             self.connection.execute(setting)
         return self
+
+    @property
+    def _is_sorted(self) -> bool:
+        return any(target.order_by for target in (self.target, *self.others))
 
     def __exit__(self, *_: object) -> None:
         self.connection.close()
@@ -238,7 +250,7 @@ class _Workbench:
 
     def _only_wanted(self, alias: str) -> str:
         open_columns = [(name, kind) for name, kind in self.target.batch_columns if name not in self.task.constants]
-        if not open_columns:
+        if not open_columns or not self.task.wanted:
             return ""
         rows = ", ".join(
             "(" + ", ".join(sql_literal(dict(key.items)[name], kind, "duckdb") for name, kind in open_columns) + ")"
@@ -251,22 +263,25 @@ class _Workbench:
         )
         return f" WHERE EXISTS (SELECT 1 FROM (VALUES {rows}) AS wanted({', '.join(names)}) WHERE {match})"
 
-    def write(self) -> list[OutputFile]:
+    def write(self) -> Layouts:
         """Read and lay out at once; numbers are read in the fast way unless that would lose digits."""
         try:
-            return write_rows(self.connection, self.relation, self.target, self.task.constants)
+            return self._write(self.relation)
         except Exception as error:
             if self.exact_numbers or NEEDS_EXACT_NUMBERS not in str(error):
                 raise
             self.exact_numbers = True
-            return write_rows(self.connection, self.relation, self.target, self.task.constants)
+            return self._write(self.relation)
+
+    def _write(self, relation: str) -> Layouts:
+        return write_layouts(self.connection, relation, self.target, self.task.constants, self.others)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Source rows as Arrow, exact from the start because rows that are out cannot be taken back."""
         self.exact_numbers = True
         yield from self.connection.sql(f"SELECT * FROM {self.relation}").to_arrow_reader(ROWS_PER_ARROW_BATCH)
 
-    def write_arrow(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> list[OutputFile]:
+    def write_arrow(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Layouts:
         import pyarrow as pa
 
         def all_batches() -> Iterator[pa.RecordBatch]:
@@ -274,8 +289,7 @@ class _Workbench:
             yield from rest
 
         self.connection.register("incoming", pa.RecordBatchReader.from_batches(first.schema, all_batches()))
-        relation = f"(SELECT * FROM incoming{self._only_wanted('incoming')})"
-        return write_rows(self.connection, relation, self.target, self.task.constants)
+        return self._write(f"(SELECT * FROM incoming{self._only_wanted('incoming')})")
 
 
 def _text(value: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import duckdb
 
 OF_ANY_LENGTH = ("string", "binary", "fixed")
+
+_QUOTE = "'"
 
 LONGEST_FOLDER_VALUE_BYTES = 60
 """A folder name holds up to 255 bytes, and percent encoding makes three of each."""
@@ -87,6 +90,19 @@ class _Token:
     hashed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """Files of the target that was asked for, and of each other target in its order: its files, or why it has none."""
+
+    files: list[OutputFile]
+    others: list[list[OutputFile] | str]
+
+    @property
+    def all_files(self) -> list[OutputFile]:
+        written = [other for other in self.others if not isinstance(other, str)]
+        return [file for files in (self.files, *written) for file in files]
+
+
 def write_rows(
     connection: duckdb.DuckDBPyConnection, relation: str, target: Target, constants: Mapping[str, Scalar]
 ) -> list[OutputFile]:
@@ -94,15 +110,71 @@ def write_rows(
 
     Files appear under `data_location` only when all of them are whole.
     """
-    tokens = _tokens(connection, target, constants)
+    return write_layouts(connection, relation, target, constants, ()).files
+
+
+def write_layouts(
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    target: Target,
+    constants: Mapping[str, Scalar],
+    others: Sequence[Target],
+) -> Layouts:
+    """Write the rows for a target, and the same rows for others; what goes wrong with another one harms nobody else.
+
+    The others are laid out from the files just written, because reading those is cheaper than computing rows again.
+    """
+    with _folder_in(target) as folder:
+        written = _written(connection, relation, target, constants, folder)
+        again: list[list[OutputFile] | str] = []
+        for other in others:
+            try:
+                again.append(_laid_out_again(connection, written, other, constants))
+            except Exception as error:  # noqa: BLE001
+                # The reason travels as a value: the target itself has its rows, and must not wait for this one.
+                again.append(_first_line(error))
+        return Layouts(_published(written, target), again)
+
+
+@contextmanager
+def _folder_in(target: Target) -> Iterator[Path]:
     folder = Path(target.scratch) / uuid.uuid4().hex
     folder.mkdir(parents=True)
     try:
-        rows = connection.execute(_copy_statement(relation, target, tokens, folder)).fetchall()
-        written = [_described(row, target, tokens, constants) for row in rows if row[1] > 0]
-        return _published(written, target)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _written(
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    target: Target,
+    constants: Mapping[str, Scalar],
+    folder: Path,
+) -> list[tuple[BatchKey, dict[str, Any]]]:
+    tokens = _tokens(connection, target, constants)
+    rows = connection.execute(_copy_statement(relation, target, tokens, folder)).fetchall()
+    return [_described(row, target, tokens, constants) for row in rows if row[1] > 0]
+
+
+def _laid_out_again(
+    connection: duckdb.DuckDBPyConnection,
+    written: Sequence[tuple[BatchKey, dict[str, Any]]],
+    target: Target,
+    constants: Mapping[str, Scalar],
+) -> list[OutputFile]:
+    if not written:
+        return []
+    files = ", ".join(f"'{str(content['file-path']).replace(_QUOTE, _QUOTE * 2)}'" for _, content in written)
+    # No file has a partition folder's columns missing, and a folder's name must never become a value.
+    relation = f"read_parquet([{files}], hive_partitioning = false)"
+    with _folder_in(target) as folder:
+        return _published(_written(connection, relation, target, constants, folder), target)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], folder: Path) -> str:

@@ -46,7 +46,7 @@ def _not_accounted_for(
     known = state.counted | {snapshot.snapshot_id for snapshot in ancestry}
     passed = state.counted_at | {snapshot.sequence_number for snapshot in ancestry}
     found: dict[BatchKey, int] = {}
-    for entry in _live_entries(table, ancestry[0].snapshot_id) if loaded_at else ():
+    for entry in live_at(table, ancestry[0].snapshot_id) if loaded_at else ():
         if entry.snapshot_id not in known:
             for key in loaded_at.keys() - found.keys():
                 if not _only_moved(entry, loaded_at[key], passed) and may_hold(table, entry.file, key):
@@ -83,13 +83,13 @@ def touched_by_others(
 def _changed_data(table: Table, snapshot_id: int) -> Iterable[DataFile]:
     """What one snapshot changed; a delete file that names its one data file is told by that."""
     named: dict[str, list[DataFile]] = {}
-    for entry in _changed_files(table, snapshot_id):
+    for entry in changed_files(table, snapshot_id):
         if entry.only_data_file:
             named.setdefault(entry.only_data_file, []).append(entry.file)
         else:
             yield entry.file
     if named:
-        for entry in _live_entries(table, snapshot_id):
+        for entry in live_at(table, snapshot_id):
             if int(entry.file.content) == DATA and entry.file.file_path in named:
                 del named[entry.file.file_path]
                 yield entry.file
@@ -97,7 +97,7 @@ def _changed_data(table: Table, snapshot_id: int) -> Iterable[DataFile]:
         yield from unknown
 
 
-def _changed_files(table: Table, snapshot_id: int) -> Iterable[Entry]:
+def changed_files(table: Table, snapshot_id: int) -> Iterable[Entry]:
     """Files that one snapshot added or deleted, delete files included."""
     snapshot = table.metadata.snapshot_by_id(snapshot_id)
     for manifest in snapshot.manifests(table.io) if snapshot else ():
@@ -107,6 +107,6 @@ def _changed_files(table: Table, snapshot_id: int) -> Iterable[Entry]:
                     yield entry
 
 
-def _live_entries(table: Table, at: int) -> Iterable[Entry]:
+def live_at(table: Table, at: int) -> Iterable[Entry]:
     snapshot = table.metadata.snapshot_by_id(at)
     return live_entries(snapshot.manifests(table.io), table.io) if snapshot else ()

@@ -110,7 +110,7 @@ def _has_one_value(table: Table, file: DataFile, name: str, value: Scalar) -> bo
     spec = table.specs()[file.spec_id]
     for position, field in enumerate(spec.fields):
         if field.source_id == column.field_id and str(field.transform) == "identity":
-            return _stored(file.partition[position], kind) == value
+            return stored_value(file.partition[position], kind) == value
     return _bounds_say(file, column.field_id, kind, value)
 
 
@@ -124,10 +124,10 @@ def _bounds_say(file: DataFile, field_id: int, kind: str, value: Scalar) -> bool
     if kind in ("float", "double"):
         # Bounds leave NaN out, so they cannot say that nothing else is there.
         return False
-    return _decoded(lower, kind) == value
+    return decoded_bound(lower, kind) == value
 
 
-def _decoded(raw: bytes, kind: str) -> Scalar:
+def decoded_bound(raw: bytes, kind: str) -> Scalar:
     if kind in ("int", "long"):
         return int.from_bytes(raw, "little", signed=True)
     from pyiceberg.conversions import from_bytes
@@ -138,7 +138,7 @@ def _decoded(raw: bytes, kind: str) -> Scalar:
     primitive = iceberg_type(kind)
     if not isinstance(primitive, PrimitiveType):
         raise ValueError(f"{kind} has no bounds")
-    return _stored(from_bytes(primitive, raw), kind)
+    return stored_value(from_bytes(primitive, raw), kind)
 
 
 def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
@@ -149,7 +149,7 @@ def may_hold(table: Table, file: DataFile, key: BatchKey) -> bool:
         spec = table.specs()[file.spec_id]
         for position, field in enumerate(spec.fields):
             identity = field.source_id == column.field_id and str(field.transform) == "identity"
-            if identity and _stored(file.partition[position], kind) != value:
+            if identity and stored_value(file.partition[position], kind) != value:
                 return False
         if int(file.content) == DATA and _bounds_exclude(file, column.field_id, kind, value):
             return False
@@ -165,13 +165,13 @@ def _bounds_exclude(file: DataFile, field_id: int, kind: str, value: Scalar) -> 
         return nulls is not None and nulls == file.record_count and kind not in ("float", "double")
     if kind not in _ORDERED:
         return False
-    low, high = _decoded(lower, kind), _decoded(upper, kind)
+    low, high = decoded_bound(lower, kind), decoded_bound(upper, kind)
     if isinstance(value, int) and isinstance(low, int) and isinstance(high, int):
         return not low <= value <= high
     return isinstance(value, str) and isinstance(low, str) and isinstance(high, str) and not low <= value <= high
 
 
-def _stored(value: Any, kind: str) -> Scalar:
+def stored_value(value: Any, kind: str) -> Scalar:
     """A value as manifests hold it in plain form; a moment beyond the calendar stays the number it is."""
     if not isinstance(value, int) or isinstance(value, bool) or kind not in _COUNTED:
         return plain(value, kind)
@@ -192,7 +192,7 @@ def content_json(table: Table, file: DataFile) -> dict[str, Any]:
     schema = table.schema()
     values = []
     for position, result in enumerate(spec.partition_type(schema).fields):
-        values.append(_stored(file.partition[position], text_of(result.field_type)))
+        values.append(stored_value(file.partition[position], text_of(result.field_type)))
     described: dict[str, Any] = {
         "spec-id": file.spec_id,
         "content": {0: "data", 1: "position-deletes", 2: "equality-deletes"}[int(file.content)],

@@ -75,3 +75,10 @@ def _ancestry_of(metadata: TableMetadata) -> tuple[Snapshot, ...]:
         )
         next_id = snapshot.parent_snapshot_id
     return tuple(found)
+
+
+def fields_by_name(table: Table) -> dict[str, int]:
+    """Ids of all fields by their full names, nested ones too."""
+    from pyiceberg.schema import index_name_by_id
+
+    return {name: field_id for field_id, name in index_name_by_id(table.schema()).items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relayout.ingest.advice import Forecast
-from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Action, Change, IngestPlan, PlannedBatch, TablePlan
+from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Action, Change, Drop, IngestPlan, PlannedBatch, TablePlan
+from relayout.report.plan_alternates import alternate_lines
 from relayout.report.plan_batches import batch_lines
 from relayout.report.printable import printable
 from relayout.report.sections import WIDTH, bad_file_lines, joined, labelled, limited, listed, several_lines
@@ -19,7 +20,7 @@ def plan_text(plan: IngestPlan, *, most_batches: int = 20, width: int = WIDTH) -
     """Every table with its batches, `most_batches` of them at most; the last line is the next command."""
     blocks = [_table_lines(table, most_batches, width) for table in plan.tables]
     if plan.drops:
-        drops = [f"{drop.table} ({_rows_text(drop.rows)})" for drop in plan.drops]
+        drops = [f"{_drop_text(drop)} ({_rows_text(drop.rows)})" for drop in plan.drops]
         blocks.append(["No longer declared; only apply --prune drops them", *listed("tables", drops, width)])
     return joined([*blocks, _ending(plan)])
 
@@ -27,7 +28,7 @@ def plan_text(plan: IngestPlan, *, most_batches: int = 20, width: int = WIDTH) -
 def losses(plan: IngestPlan, *, prune: bool, overwrite_edits: bool) -> list[str]:
     """What `apply` with these flags would take away for good: tables, batches, rows that somebody changed."""
     given = {*([PRUNE] if prune else []), *([OVERWRITE_EDITS] if overwrite_edits else [])}
-    found = [f"table {drop.table} is dropped ({_rows_text(drop.rows)})" for drop in plan.drops if prune]
+    found = [f"{_drop_text(drop, 'table ')} is dropped ({_rows_text(drop.rows)})" for drop in plan.drops if prune]
     found += [
         f"{table.table}: {_loss(batch)}"
         for table in plan.tables
@@ -35,6 +36,10 @@ def losses(plan: IngestPlan, *, prune: bool, overwrite_edits: bool) -> list[str]
         if batch.needs and batch.flags <= given and not batch.blocked
     ]
     return [printable(text) for text in limited(found, _MOST_GAPS)]
+
+
+def _drop_text(drop: Drop, kind: str = "") -> str:
+    return drop.alternate or f"{kind}{drop.table}"
 
 
 def _loss(batch: PlannedBatch) -> str:
@@ -62,7 +67,7 @@ def _table_lines(table: TablePlan, most_batches: int, width: int) -> list[str]:
         lines += _work_lines(table, width)
     if table.batches:
         lines += ["", *batch_lines(table.batches, most_batches, width)]
-    remarks = _remark_lines(table, width)
+    remarks = [*alternate_lines(table.alternates, width), *_remark_lines(table, width)]
     if table.batches and remarks:
         lines.append("")
     return lines + remarks
@@ -72,6 +77,9 @@ def _state(table: TablePlan) -> str:
     done = f"{table.done:,} done"
     if not table.has_work:
         return f"nothing to do, {count_text(table.done, 'batch', 'batches')} done"
+    behind = sum(1 for alternate in table.alternates if alternate.has_work)
+    if behind and not table.batches and table.change is Change.NONE:
+        return f"{count_text(behind, 'alternate')} pending, {count_text(table.done, 'batch', 'batches')} done"
     return f"{count_text(len(table.batches), 'batch', 'batches')} pending, {done}"
 
 
@@ -126,7 +134,9 @@ def _ending(plan: IngestPlan) -> list[str]:
     if not plan.has_work:
         return [_next(plan)]
     cost = plan.cost
-    parts = [count_text(cost.batches, "batch", "batches")]
+    behind = sum(1 for table in plan.tables for alternate in table.alternates if alternate.has_work)
+    parts = [count_text(cost.batches, "batch", "batches")] if cost.batches or not behind else []
+    parts += [count_text(behind, "alternate")] if behind else []
     if cost.batches:
         parts += [count_text(cost.files, "source file"), size_text(cost.size_bytes)]
         parts += [f"{estimate_text(cost.rows)} rows"] if cost.rows is not None else []
@@ -137,7 +147,8 @@ def _next(plan: IngestPlan) -> str:
     batches = [batch for table in plan.tables for batch in table.batches]
     needed = {batch.needs for batch in batches if not batch.blocked} | ({PRUNE} if plan.drops else set())
     flags = " ".join(flag for flag in (PRUNE, OVERWRITE_EDITS) if flag in needed)
-    if any(batch.runs for batch in batches) or any(table.change is not Change.NONE for table in plan.tables):
+    behind = any(alternate.has_work for table in plan.tables for alternate in table.alternates)
+    if behind or any(batch.runs for batch in batches) or any(table.change is not Change.NONE for table in plan.tables):
         return "Next: relayout apply" + (f" (with {flags} for what is marked so)" if flags else "")
     if flags:
         return f"Next: relayout apply {flags}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from relayout.commit.receipts import BatchReceipt, Migration, Outcome, Receipt, TableReceipt
+from relayout.commit.receipts import AlternateReceipt, BatchReceipt, Migration, Outcome, Receipt, TableReceipt
 from relayout.ingest.advice import LARGEST_BATCH_BYTES, LARGEST_BATCH_FILES
 from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Action, Change
 from relayout.report.columns import aligned
@@ -45,14 +45,24 @@ def _table_lines(table: TableReceipt, width: int) -> list[str]:
     removed = [str(batch.key) for batch in table.of(Outcome.DONE) if batch.action == Action.REMOVE]
     lines += labelled("removed", ", ".join(limited(removed, _MOST_KEYS)), width)
     lines += _migration_lines(table.migration, width) if table.migration else []
+    lines += listed("alternates", [_alternate_text(one) for one in table.alternates], width)
     lines += listed("failed", _by_reason(table.of(Outcome.FAILED)), width, _MOST_REASONS)
     lines += listed("skipped", _by_reason(table.of(Outcome.SKIPPED)), width, _MOST_REASONS)
     return lines + bad_file_lines(table.bad_files, width)
 
 
+def _alternate_text(told: AlternateReceipt) -> str:
+    if told.outcome is Outcome.FAILED:
+        return f"{told.name}: behind, the next apply tries again: {one_line(told.note)}"
+    written = f"{count_text(told.rows, 'row')} in {count_text(told.files, 'file')}, {size_text(told.size_bytes)}"
+    return f"{told.name}: {told.action}, {written} in {duration_text(told.seconds)}"
+
+
 def _state(table: TableReceipt) -> str:
     if not table.batches:
-        return "not worked on" if table.error else "nothing to do"
+        if table.error:
+            return "not worked on"
+        return f"alternates brought up in {duration_text(table.seconds)}" if table.alternates else "nothing to do"
     return f"{_outcomes_text(table.batches)} in {duration_text(table.seconds)}"
 
 
@@ -136,12 +146,15 @@ def _next(receipt: Receipt) -> str:
         return "Next: correct what is named above, then relayout apply"
     if receipt.count(Outcome.FAILED):
         return f"Next: {first}relayout retry"
+    alternates = [one for table in receipt.tables for one in table.alternates]
+    if any(one.outcome is Outcome.FAILED for one in alternates):
+        return f"Next: {first}relayout apply"
     if bad:
         return f"Next: {first}relayout apply"
     notes = [batch.note for table in receipt.tables for batch in table.of(Outcome.SKIPPED)]
     flags = [flag for flag in (PRUNE, OVERWRITE_EDITS) if any(note.endswith(f"needs {flag}") for note in notes)]
     if flags:
         return f"Next: relayout apply {' '.join(flags)}"
-    if receipt.count(Outcome.DONE) or receipt.dropped:
+    if receipt.count(Outcome.DONE) or receipt.dropped or alternates:
         return "Next: relayout status"
     return "Nothing to do: what is declared was loaded before"

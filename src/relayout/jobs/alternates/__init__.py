@@ -1,0 +1,1 @@
+"""Keeping alternates in step with their bases: found, made, filled, followed, taken away."""

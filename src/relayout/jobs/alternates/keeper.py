@@ -1,0 +1,381 @@
+"""Keeping the alternates of one base in step for the length of one run.
+
+While batches are loaded their rows are laid out for the alternates in the same task, and committed right after the
+base. Whatever is missing at the end is taken from the base's pinned snapshot. An alternate that fails harms nobody.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from relayout.alternates.freshness import freshest, standing
+from relayout.alternates.linter import worthwhile
+from relayout.alternates.registry import Found, Registry, described
+from relayout.alternates.run import lay_out
+from relayout.commit.alternates import AccountAfter, AlternatePublisher, Relaid
+from relayout.commit.failpoints import passing
+from relayout.commit.left_files import delete_own_files
+from relayout.commit.receipts import AlternateReceipt, Outcome
+from relayout.commit.removals import batch_predicate
+from relayout.commit.scratch import scratch_folder, scratch_of_run
+from relayout.config import Config
+from relayout.config.model import Alternate, Table
+from relayout.errors import CommitConflict, RelayoutError
+from relayout.jobs.alternates.due import Due, content_of, due_of
+from relayout.jobs.alternates.making import Maker
+from relayout.jobs.alternates.shelf import alternates_in, registry_for
+from relayout.jobs.progress import Level, Listener
+from relayout.kernels.ingest import failure_text
+from relayout.kernels.outputs import LaidOut
+from relayout.kernels.target import target_for
+from relayout.kernels.write import Target
+from relayout.read.catalog import CatalogReader
+from relayout.read.live_files import files_of_batches
+from relayout.read.tables import facts_of
+from relayout.spark.jvm.iceberg import JavaTable
+from relayout.spark.table_rows import TableRows
+from relayout.table.alternates import MOST_HYBRID_BATCHES, Account
+from relayout.table.batches import BatchKey
+from relayout.table.facts import Snapshot, TableFacts
+from relayout.table.layouts import layout_of
+from relayout.table.names import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as NativeTable
+    from pyspark.sql import SparkSession
+
+ROUNDS = 3
+PART_BYTES = 1_000_000_000
+SMALLEST_PART_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all tables of one run share, as far as alternates need it."""
+
+    spark: SparkSession
+    config: Config
+    plan_id: str
+    run_id: str
+    listener: Listener
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One alternate in the course of the run, what was done to it, and the table that is to replace it."""
+
+    found: Found
+    publisher: AlternatePublisher
+    target: Target
+    one_pass: bool = False
+    successor: str = ""
+    gave_up: bool = False
+    action: str = ""
+    rows: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+    def took(self, relaid: Relaid, seconds: float) -> None:
+        for stamp in relaid.stamps:
+            self.rows += stamp.rows
+            self.files += stamp.files
+            self.size_bytes += stamp.size_bytes
+        self.seconds += seconds
+        self.error = ""
+
+    def receipt(self) -> AlternateReceipt:
+        return AlternateReceipt(
+            name=self.found.name,
+            table=self.found.table,
+            layout=described(self.found.declaration),
+            action=self.action,
+            outcome=Outcome.FAILED if self.error else Outcome.DONE,
+            rows=self.rows,
+            files=self.files,
+            size_bytes=self.size_bytes,
+            seconds=round(self.seconds, 3),
+            note=self.error,
+        )
+
+
+class Keeper:
+    """The alternates of one base; without declared ones and without old ones it does nothing."""
+
+    def __init__(self, run: Run, base: TableName, declared: Table) -> None:
+        self._run = run
+        self._base = base
+        self._declared = declared
+        self._reader = CatalogReader(run.config)
+        self._full_name = base.spark_sql(run.config.catalog.name)
+        self._kept: dict[str, _Kept] = {}
+        self._broken: list[AlternateReceipt] = []
+        self._store = dict(run.config.catalog.properties)
+
+    def prepare(self) -> None:
+        """Make what is declared and not there, bring the others to the base's columns, and list them at the base."""
+        native, facts = self._look()
+        if native is None or facts is None:
+            return
+        found = alternates_in(self._reader, self._run.config)
+        wanted = worthwhile(self._declared.alternates, layout_of(self._declared))
+        registry = registry_for(wanted, found, facts, native)
+        if not registry.matched and not registry.others:
+            return
+        exact = [name for name, _ in self._batch_columns(facts)]
+        maker = Maker(self._run.spark, self._run.config, facts, native, exact)
+        for alternate, match in registry.matched:
+            try:
+                fitted = maker.fitted(match, alternate) if match else maker.made(alternate)
+                self._keep(fitted, facts)
+            except Exception as error:  # noqa: BLE001
+                # Whatever is wrong with an alternate, the base goes on without it.
+                self._cannot_keep(alternate, match, error)
+        maker.listed({*self._kept, *(one.table for one in registry.others)})
+        for old, successor in list(self._superseded(registry)):
+            self._keep(old, facts, successor)
+
+    def _superseded(self, registry: Registry) -> Iterator[tuple[Found, str]]:
+        """Alternates of an old declaration that have a successor, with the table of that."""
+        by_name = {kept.found.name: table for table, kept in self._kept.items()}
+        yield from ((old, by_name[old.name]) for old in registry.others if old.name in by_name)
+
+    def _keep(self, found: Found, base: TableFacts, successor: str = "") -> None:
+        run = self._run
+        target = self._target(found, base)
+        publisher = AlternatePublisher(run.spark, run.config, found.facts.name, run.plan_id, run.run_id)
+        fresh = standing(found.facts.ancestry, base.ancestry) if base.ancestry else None
+        follows = not found.facts.ancestry if fresh is None else _can_follow(fresh)
+        self._kept[found.table] = _Kept(found, publisher, target, follows and not successor, successor)
+
+    def _target(self, found: Found, base: TableFacts) -> Target:
+        native = self._reader.load(found.facts.name)
+        if native is None:
+            raise CommitConflict(f"{found.facts.name} was dropped meanwhile", next="run `relayout apply` again")
+        config = self._run.config
+        place = JavaTable(self._run.spark, found.facts.name.spark_sql(config.catalog.name)).data_location()
+        return target_for(
+            facts_of(native, found.facts.name),
+            native.schema(),
+            data_location=place,
+            scratch=str(scratch_folder(place, self._run.run_id)),
+            file_prefix=self._run.run_id,
+            batch_columns=self._batch_columns(base),
+            target_file_bytes=config.defaults.target_file_mb << 20,
+            store=self._store,
+        )
+
+    def _batch_columns(self, facts: TableFacts) -> tuple[tuple[str, str], ...]:
+        kinds = {column.name: column.type for column in facts.schema}
+        names = self._declared.batch_partition_columns
+        return tuple((name, kinds[name]) for name in names) if set(names) <= kinds.keys() else ()
+
+    def _look(self) -> tuple[NativeTable | None, TableFacts | None]:
+        native = self._reader.load(self._base)
+        return native, facts_of(native, self._base) if native is not None else None
+
+    # In the same pass as the base.
+
+    @property
+    def targets(self) -> Mapping[str, Target]:
+        """Targets, by table, that are to get every batch while it is loaded."""
+        return {table: kept.target for table, kept in self._kept.items() if kept.one_pass and not kept.error}
+
+    def follow(self, units: Iterable[Mapping[str, LaidOut]], keys: Sequence[BatchKey], at: Snapshot) -> None:
+        """Commit what was laid out, unit by unit, beside these batches that the base shows since the snapshot `at`."""
+        for table, parts in _by_table(units).items():
+            kept = self._kept[table]
+            kept.error = next((part.error for part in parts if part.error), kept.error)
+            delete_own_files([path for part in parts for path in part.left], self._store)
+            files = {key: members for part in parts for key, members in part.files.items() if key in keys}
+            if files:
+                kept.action = kept.action or "built with the base"
+                self._publish(kept, Relaid(at.snapshot_id, tuple(files), files), self._account_at(at, tuple(files)))
+
+    def forget(self, units: Iterable[Mapping[str, LaidOut]]) -> None:
+        """Delete what was laid out for batches that did not land."""
+        for parts in _by_table(units).values():
+            delete_own_files([path for part in parts for path in part.paths], self._store)
+
+    def _account_at(self, at: Snapshot, keys: Sequence[BatchKey]) -> AccountAfter:
+        def after(alternate: Sequence[Snapshot]) -> Account | None:
+            _, facts = self._look()
+            history = facts.ancestry if facts else ()
+            place = next((number for number, one in enumerate(history) if one.snapshot_id == at.snapshot_id), None)
+            if place is None:
+                return None
+            account = standing(alternate, history[place:])
+            return None if account.only else account.having(keys)
+
+        return after
+
+    def _publish(self, kept: _Kept, relaid: Relaid, account_after: AccountAfter) -> bool:
+        begun = time.monotonic()
+        try:
+            landed = kept.publisher.publish(relaid, account_after)
+        except Exception as error:  # noqa: BLE001
+            # An alternate's trouble in three languages is told in its receipt, and harms nobody else.
+            kept.error = _what(error)
+            landed = None
+        if landed is None and not kept.publisher.in_doubt:
+            delete_own_files(LaidOut(relaid.files).paths, self._store)
+        if landed is not None:
+            kept.took(relaid, time.monotonic() - begun)
+        return landed is not None
+
+    # From the base's own rows.
+
+    def catch_up(self) -> tuple[AlternateReceipt, ...]:
+        """Take what alternates lack from the base's current snapshot; receipts of all that anything was done to."""
+        for _ in range(ROUNDS):
+            due = self._all_due()
+            if not due:
+                break
+            for what, group in _alike(due):
+                self._refresh(what, group)
+        return (*(kept.receipt() for kept in self._kept.values() if kept.action or kept.error), *self._broken)
+
+    def _all_due(self) -> list[tuple[_Kept, Due]]:
+        found: list[tuple[_Kept, Due]] = []
+        behind: set[str] = set()
+        for table, kept in self._kept.items():
+            if kept.gave_up or (kept.successor and kept.successor not in behind):
+                # An old layout is only kept up for as long as the new one cannot serve.
+                continue
+            behind.add(table)
+            try:
+                due = self._due(kept)
+            except Exception as error:  # noqa: BLE001
+                # One alternate whose metadata is damaged must not keep the others from being refreshed.
+                self._trouble(kept, error)
+                continue
+            if due is None:
+                behind.discard(table)
+            else:
+                found.append((kept, due))
+        return found
+
+    def _due(self, kept: _Kept) -> Due | None:
+        kept.found = self._after_rollback(kept)
+        # The base is looked at after the alternate, which else may seem to know a future that was taken back.
+        native, facts = self._look()
+        if native is None or facts is None:
+            return None
+        columns = [name for name, _ in self._batch_columns(facts)]
+        return due_of(self._run.spark, self._full_name, native, facts, kept.found, columns)
+
+    def _after_rollback(self, kept: _Kept) -> Found:
+        """The alternate as it is; where the base went back to an older snapshot, the alternate goes along."""
+        now = self._found_again(kept)
+        _, base = self._look()
+        if base is None or not base.ancestry:
+            return now
+        best = freshest(now.facts.ancestry, base.ancestry)
+        if best is None or not now.facts.ancestry or not standing(now.facts.ancestry, base.ancestry).empty:
+            return now
+        if best.snapshot_id == now.facts.ancestry[0].snapshot_id:
+            return now
+        kept.publisher.roll_back(best.snapshot_id)
+        kept.action = "rolled back"
+        return self._found_again(kept)
+
+    def _found_again(self, kept: _Kept) -> Found:
+        native = self._reader.load(kept.found.facts.name)
+        if native is None:
+            raise CommitConflict(f"{kept.found.facts.name} was dropped meanwhile", next="run `relayout apply` again")
+        return Found(facts_of(native, kept.found.facts.name))
+
+    def _refresh(self, due: Due, group: Sequence[_Kept]) -> None:
+        """Read the base once for all these alternates; where that fails, once for each of them."""
+        begun = time.monotonic()
+        results = self._rows_for(due, group)
+        if len(group) > 1 and any(result.error for result in results):
+            for result in results:
+                delete_own_files(result.paths, self._store)
+            for kept in group:
+                self._refresh(due, [kept])
+            return
+        passing("alternate-files-written")
+        for kept, result in zip(group, results, strict=True):
+            kept.action = kept.action or ("built" if due.everything else "refreshed")
+            kept.seconds += (time.monotonic() - begun) / len(group)
+            if result.error:
+                delete_own_files(result.paths, self._store)
+                self._trouble(kept, RelayoutError(result.error))
+                continue
+            relaid = Relaid(due.base_snapshot_id, due.keys, result.files)
+            self._publish(kept, relaid, _while_unchanged(kept.found, Account(due.base_snapshot_id)))
+            kept.gave_up = bool(kept.error)
+
+    def _rows_for(self, due: Due, group: Sequence[_Kept]) -> list[LaidOut]:
+        if not due.keys:
+            return [LaidOut({}) for _ in group]
+        native, facts = self._look()
+        if native is None or facts is None:
+            return [LaidOut({}, "the base was dropped meanwhile") for _ in group]
+        condition = "true" if due.everything else batch_predicate(due.keys, facts)
+        names = tuple(column.name for column in facts.schema)
+        rows = TableRows(self._full_name, due.base_snapshot_id, condition, names)
+        prefix = f"{self._run.run_id}-{uuid.uuid4().hex[:6]}"
+        targets = [replace(kept.target, file_prefix=prefix) for kept in group]
+        parts = self._parts(native, due)
+        with scratch_of_run(targets[0].data_location, self._run.run_id):
+            return lay_out(self._run.spark, rows, targets, self._run.config.spark.task_memory_bytes, parts)
+
+    def _parts(self, native: NativeTable, due: Due) -> int:
+        files = files_of_batches(native, due.keys)
+        size = sum(int(str(live.content["file-size-in-bytes"])) for live in (*files.whole, *files.mixed))
+        cores = int(self._run.spark.sparkContext.defaultParallelism)
+        return max(1, -(-size // PART_BYTES), min(cores, size // SMALLEST_PART_BYTES))
+
+    # What went wrong.
+
+    def _trouble(self, kept: _Kept, error: Exception) -> None:
+        kept.error = _what(error)
+        kept.gave_up = True
+        kept.action = kept.action or "refreshed"
+        self._run.listener.line(
+            Level.ERROR, f"Alternate {kept.found.name} of {self._base.table} is behind: {kept.error}"
+        )
+
+    def _cannot_keep(self, alternate: Alternate, match: Found | None, error: Exception) -> None:
+        what = _what(error)
+        text = f"Alternate {alternate.name} of {self._base.table} cannot be kept: {what}"
+        self._run.listener.line(Level.ERROR, text)
+        layout = described(match.declaration) if match else ""
+        table = match.table if match else ""
+        self._broken.append(AlternateReceipt(alternate.name, table, layout, "prepared", Outcome.FAILED, note=what))
+
+
+def _what(error: Exception) -> str:
+    return error.what if isinstance(error, RelayoutError) else failure_text(error)
+
+
+def _by_table(units: Iterable[Mapping[str, LaidOut]]) -> dict[str, list[LaidOut]]:
+    found: dict[str, list[LaidOut]] = {}
+    for unit in units:
+        for table, part in unit.items():
+            found.setdefault(table, []).append(part)
+    return found
+
+
+def _can_follow(account: Account) -> bool:
+    """Whether batch by batch is a way to become whole; a long list of stale batches would stand in every commit."""
+    return not account.only and len(account.batches) <= MOST_HYBRID_BATCHES
+
+
+def _alike(due: Sequence[tuple[_Kept, Due]]) -> Iterator[tuple[Due, list[_Kept]]]:
+    """Alternates that lack the same rows, together."""
+    for what in dict.fromkeys(each for _, each in due):
+        yield what, [kept for kept, each in due if each == what]
+
+
+def _while_unchanged(found: Found, account: Account) -> AccountAfter:
+    """This account, as long as the alternate holds the rows that it was told for."""
+    expected = content_of(found.facts.ancestry)
+    return lambda alternate: account if content_of(alternate) == expected else None
