@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from relayout.api import open
+    from relayout.compact.plan import FilterStats, RewriteDataFilesPlanningResult
     from relayout.errors import (
         CommitConflict,
         CommitUnknown,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         SourceError,
         UsageError,
     )
+    from relayout.jobs.rewrite_planner import RewritePlanner
+    from relayout.table.partition_keys import PartitionKey
 
 __version__ = "0.1.0"
 
@@ -36,11 +39,15 @@ __all__ = [
     "ConfigProblem",
     "EngineError",
     "EnvironmentProblem",
+    "FilterStats",
     "MissingError",
+    "PartitionKey",
     "PlanRefused",
     "PlanStale",
     "RelayoutError",
     "Retry",
+    "RewriteDataFilesPlanningResult",
+    "RewritePlanner",
     "SchemaConflict",
     "SourceError",
     "UsageError",
@@ -48,13 +55,20 @@ __all__ = [
     "open",
 ]
 
+_HOMES = {
+    "FilterStats": "relayout.compact.plan",
+    "PartitionKey": "relayout.table.partition_keys",
+    "RewriteDataFilesPlanningResult": "relayout.compact.plan",
+    "RewritePlanner": "relayout.jobs.rewrite_planner",
+    "open": "relayout.api",
+}
+
 
 def __getattr__(name: str) -> object:
-    """Resolve a public name from its home; errors live in `relayout.errors`, verbs in `relayout.api`."""
+    """Resolve a public name from its home; what is not named here is an error and lives in `relayout.errors`."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "relayout.api" if name == "open" else "relayout.errors"
-    return getattr(import_module(home), name)
+    return getattr(import_module(_HOMES.get(name, "relayout.errors")), name)
 
 
 def __dir__() -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from relayout.commit.receipts import Receipt
+    from relayout.compact.plan import CompactPlan
     from relayout.jobs.apply import ApplyOptions
     from relayout.jobs.invalidate import Invalidation
     from relayout.table.schemas import TableSchema
@@ -105,6 +106,12 @@ class Lake:
                 f"there is no table {wanted}", where=self.config.catalog.name, next="`relayout status` lists the tables"
             )
         return native
+
+    def plan_compact(self, table: str, **options: Any) -> CompactPlan:
+        """What compacting a table would do; options are those of `RewritePlanner`, `where` among them."""
+        from relayout.jobs.compact_plan import plan_compaction
+
+        return plan_compaction(self.config, table, options)
 
     def invalidate(self, table: str, batches: Sequence[str] = (), *, dry_run: bool = False) -> Invalidation:
         """Mark loaded batches as not done, so that the next `apply` loads them again; their rows stay until then."""

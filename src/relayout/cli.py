@@ -55,6 +55,13 @@ class RowFormat(StrEnum):
     JSON = "json"
 
 
+class RewriteMode(StrEnum):
+    """What `compact` does with files of older partition specs."""
+
+    KEEP_SPEC = "keep-spec"
+    MIGRATE = "migrate"
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What was asked for before the verb."""
@@ -308,6 +315,37 @@ def sql(
             sys.stdout.write(text)
     except PySparkException as error:
         raise refused(error, statement) from error
+
+
+@app.command()
+def compact(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the lake, declared or not.")],
+    where: Annotated[str | None, typer.Option("--where", metavar="EXPR", help="Only files that may match.")] = None,
+    mode: Annotated[RewriteMode, typer.Option("--mode", help="Keep each file's spec, or move old ones.")] = (
+        RewriteMode.KEEP_SPEC
+    ),
+    to_spec: Annotated[int | None, typer.Option("--to-spec", metavar="ID", help="Spec to migrate to.")] = None,
+    target_mb: Annotated[int | None, typer.Option("--target-mb", min=1, help="Size of new files.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a filter that some spec cannot judge.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Rewrite small, large and much-deleted files of a table; with --dry-run only show which and why."""
+    from relayout.report.compact_text import compact_plan_text
+
+    if not dry_run:
+        raise UsageError("compact only plans in this version", where="compact", next="add --dry-run")
+    planned = context.obj.lake().plan_compact(
+        table,
+        where=where,
+        mode=mode.value,
+        output_spec_id=to_spec,
+        target_file_size_bytes=None if target_mb is None else target_mb << 20,
+        strict=strict,
+    )
+    _show(planned.to_json(), compact_plan_text(planned), context.obj.as_json or as_json)
+    return FINDINGS if planned.has_work else DONE
 
 
 @app.command()

@@ -87,12 +87,14 @@ class FileGroup:
 
     `partition` holds plain values by partition field name, null for an unpartitioned spec; a migrating group that takes
     files of several partitions names the target partitions that hold all of them instead, as far as they are known.
-    `members` is the files themselves, or where they are kept.
+    `label` is the partition for a reader, `region=eu/ts_year=2024`. `spec_id` is -1 where files of several specs move
+    together. `members` is the files themselves, or where they are kept.
     """
 
     group_id: int
     spec_id: int
     partition: Mapping[str, Any] | None
+    label: str
     output_spec_id: int
     reason: str
     input_files: int
@@ -127,6 +129,7 @@ class FileGroup:
             "group_id": self.group_id,
             "spec_id": self.spec_id,
             "partition": None if self.partition is None else dict(self.partition),
+            "label": self.label,
             "output_spec_id": self.output_spec_id,
             "reason": self.reason,
             "input_files": self.input_files,

@@ -25,6 +25,7 @@ def group_of(members: GroupFiles) -> FileGroup:
         group_id=0,
         spec_id=0,
         partition={"region": "eu"},
+        label="region=eu",
         output_spec_id=0,
         reason="3 small files",
         input_files=len(members.data),
