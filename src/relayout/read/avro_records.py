@@ -228,8 +228,7 @@ class _Shapes:
                 read, skip = _fixed(shape["size"])
                 return (_decimal(read), skip) if shape.get("logicalType") == "decimal" else (read, skip)
             case "map":
-                pair = {"type": "record", "fields": [{"type": "string"}, {"type": shape["values"]}]}
-                return self._array({"items": pair})
+                return self._pairs("string", shape["values"])
             case inner:
                 read, skip = self._made(inner)
                 return (_decimal(read), skip) if shape.get("logicalType") == "decimal" else (read, skip)
@@ -274,46 +273,46 @@ class _Shapes:
     def _array(self, shape: Mapping[str, Any]) -> tuple[Read, Skip]:
         items = shape["items"]
         if isinstance(items, dict) and shape.get("logicalType") == "map":
-            return self._pairs(items)
+            # Maps with keys that are not texts, as Iceberg writes them.
+            return self._pairs(*(field["type"] for field in items["fields"]))
         read, skip = self._made(items)
+        return _blocks_read(read), _blocks_skipped(lambda buffer, place, count: _skip_each(skip, buffer, place, count))
 
-        def read_array(buffer: bytes, place: int) -> tuple[list[Any], int]:
-            found: list[Any] = []
-            while True:
-                count, place = read_long(buffer, place)
-                if count == 0:
-                    return found, place
-                if count < 0:
-                    place = _skip_long(buffer, place)
-                for _ in range(abs(count)):
-                    value, place = read(buffer, place)
-                    found.append(value)
+    def _pairs(self, key: Any, value: Any) -> tuple[Read, Skip]:
+        (read_key, skip_key), (read_value, skip_value) = self._made(key), self._made(value)
 
-        return read_array, _blocks_skipped(lambda buffer, place, count: _skip_each(skip, buffer, place, count))
+        def read_pair(buffer: bytes, place: int) -> tuple[tuple[Any, Any], int]:
+            name, place = read_key(buffer, place)
+            told, place = read_value(buffer, place)
+            return (name, told), place
 
-    def _pairs(self, pair: Mapping[str, Any]) -> tuple[Read, Skip]:
-        """Maps with keys that are not texts, as Iceberg writes them."""
-        key, value = (self._made(field["type"]) for field in pair["fields"])
-        read_key, read_value = key[0], value[0]
+        read_pairs = _blocks_read(read_pair)
 
         def read_map(buffer: bytes, place: int) -> tuple[dict[Any, Any], int]:
-            found: dict[Any, Any] = {}
-            while True:
-                count, place = read_long(buffer, place)
-                if count == 0:
-                    return found, place
-                if count < 0:
-                    place = _skip_long(buffer, place)
-                for _ in range(abs(count)):
-                    name, place = read_key(buffer, place)
-                    found[name], place = read_value(buffer, place)
+            pairs, place = read_pairs(buffer, place)
+            return dict(pairs), place
 
-        if key[1] is _skip_long and value[1] is _skip_long:
+        if skip_key is _skip_long and skip_value is _skip_long:
             return read_map, _blocks_skipped(lambda buffer, place, count: _skip_longs(buffer, place, 2 * count))
-        skips = (key[1], value[1])
         return read_map, _blocks_skipped(
-            lambda buffer, place, count: _skip_each(lambda b, p: skips[1](b, skips[0](b, p)), buffer, place, count)
+            lambda buffer, place, count: _skip_each(lambda b, p: skip_value(b, skip_key(b, p)), buffer, place, count)
         )
+
+
+def _blocks_read(read: Read) -> Read:
+    def read_array(buffer: bytes, place: int) -> tuple[list[Any], int]:
+        found: list[Any] = []
+        while True:
+            count, place = read_long(buffer, place)
+            if count == 0:
+                return found, place
+            if count < 0:
+                place = _skip_long(buffer, place)
+            for _ in range(abs(count)):
+                value, place = read(buffer, place)
+                found.append(value)
+
+    return read_array
 
 
 def _fixed(size: int) -> tuple[Read, Skip]:
