@@ -5,28 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import shutil
-import tempfile
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relayout.kernels.write import Layouts, OutputFile, Target, withdraw, write_layouts
+from relayout.kernels.engine import engine
+from relayout.kernels.write import Layouts, OutputFile, Target, withdrawn_on_failure, write_layouts
 from relayout.table.batches import BatchKey, Scalar
-from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, SESSION_SETTINGS, read_clause
+from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, read_clause
 from relayout.table.names import quote_duckdb
 from relayout.table.sources import SourceFile
 from relayout.table.types import duckdb_type, sql_literal
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
-
-ENGINE_SHARE_OF_MEMORY = 0.7
-"""What DuckDB may plan with; the rest is Python, Arrow and buffers that it does not count."""
 
 ROWS_PER_ARROW_BATCH = 65_536
 
@@ -80,7 +72,7 @@ def run_task(task: IngestTask) -> dict[str, Any]:
         with _Workbench(task) as bench:
             hashes = bench.checked_sources()
             layouts = bench.write()
-            with _withdrawn_on_failure(layouts, task):
+            with withdrawn_on_failure(layouts.all_files, task.target):
                 bench.check_sources_again()
         return {"task": task.number, **_told(layouts), "hashes": hashes}
     except Exception as error:  # noqa: BLE001
@@ -113,22 +105,12 @@ def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
         if first is not None:
             with _Workbench(task) as bench:
                 layouts = bench.write_arrow(first, walk)
-        with _withdrawn_on_failure(layouts, task), _Workbench(task) as bench:
+        with withdrawn_on_failure(layouts.all_files, task.target), _Workbench(task) as bench:
             hashes = bench.checked_sources()
         result = {"task": task.number, **_told(layouts), "hashes": hashes}
         yield pa.RecordBatch.from_pydict({"result": [json.dumps(result)]})
 
     return write
-
-
-@contextmanager
-def _withdrawn_on_failure(layouts: Layouts, task: IngestTask) -> Iterator[None]:
-    """Rows of sources that moved while they were read go again, because the driver never hears of their files."""
-    try:
-        yield
-    except BaseException:
-        withdraw(layouts.all_files, task.target)
-        raise
 
 
 def failure_text(error: BaseException) -> str:
@@ -163,33 +145,20 @@ class _Workbench:
         self.exact_numbers = False
 
     def __enter__(self) -> _Workbench:
-        import duckdb
-
-        scratch = self.task.target.scratch or tempfile.gettempdir()
-        self.folder = Path(scratch) / f"task-{uuid.uuid4().hex}"
-        self.folder.mkdir(parents=True)
-        self.target = replace(self.task.target, scratch=str(self.folder))
-        self.others = tuple(replace(other, scratch=str(self.folder)) for other in self.task.others)
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
-        memory = int(self.task.memory_bytes * ENGINE_SHARE_OF_MEMORY)
-        for setting in (
-            "SET threads = 1",
-            f"SET memory_limit = '{memory}B'",
-            f"SET temp_directory = {_text(str(self.folder / 'spill'))}",
-            f"SET preserve_insertion_order = {'true' if self._is_sorted else 'false'}",
-            "SET enable_progress_bar = false",
-            *SESSION_SETTINGS,
-        ):
-            self.connection.execute(setting)
+        task = self.task
+        self._open = engine(task.target.scratch, task.memory_bytes, keeps_order=self._is_sorted)
+        opened = self._open.__enter__()
+        self.folder, self.connection = opened.folder, opened.connection
+        self.target = replace(task.target, scratch=str(self.folder))
+        self.others = tuple(replace(other, scratch=str(self.folder)) for other in task.others)
         return self
 
     @property
     def _is_sorted(self) -> bool:
-        return any(target.order_by for target in (self.target, *self.others))
+        return any(target.order_by for target in (self.task.target, *self.task.others))
 
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def __exit__(self, *what: Any) -> None:
+        self._open.__exit__(*what)
 
     def checked_sources(self) -> dict[str, str]:
         """Content hashes by path; every file must still be the one that was listed."""
@@ -290,10 +259,6 @@ class _Workbench:
 
         self.connection.register("incoming", pa.RecordBatchReader.from_batches(first.schema, all_batches()))
         return self._write(f"(SELECT * FROM incoming{self._only_wanted('incoming')})")
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def packed(tasks: Sequence[IngestTask]) -> list[bytes]:

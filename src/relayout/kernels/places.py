@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 
 class Place(Protocol):
-    """Takes whole files under their final address, and takes them back."""
+    """Takes whole files under their final address, takes them back, and hands out local copies."""
 
     def move(self, written: str, final: str) -> None: ...
 
@@ -18,6 +19,8 @@ class Place(Protocol):
     def remove(self, final: str) -> bool: ...
 
     def exists(self, final: str) -> bool: ...
+
+    def local_copy(self, address: str, to_local: str, /) -> str: ...
 
 
 def place_for(address: str, store: Mapping[str, str]) -> Place:
@@ -49,6 +52,10 @@ class _LocalPlace:
     def exists(self, final: str) -> bool:
         return os.path.exists(final.removeprefix("file:"))
 
+    def local_copy(self, address: str, _: str, /) -> str:
+        """The file's own path; nothing is copied."""
+        return re.sub("^file:/+", "/", address)
+
 
 class _ObjectPlace:
     """An object store: files are uploaded."""
@@ -70,3 +77,8 @@ class _ObjectPlace:
 
     def exists(self, final: str) -> bool:
         return self._store.exists(final)
+
+    def local_copy(self, address: str, to_local: str, /) -> str:
+        """Fetch the object to a local path."""
+        self._store.fetch(address, to_local)
+        return to_local

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from relayout.errors import EngineError
 from relayout.kernels.metrics import Leaf
 from relayout.kernels.write import Target, TargetField
-from relayout.table.facts import TableFacts
+from relayout.table.facts import Spec, TableFacts
 from relayout.table.layouts import SortField
 from relayout.table.names import quote_duckdb
 from relayout.table.types import text_of
@@ -38,12 +38,14 @@ def target_for(
     batch_columns: Sequence[tuple[str, str]],
     target_file_bytes: int,
     store: Mapping[str, str],
+    spec: Spec | None = None,
 ) -> Target:
-    """A target in the table's current schema, default spec and sort order."""
+    """A target in the table's current schema and sort order, and in its default spec unless another one is given."""
     kinds = {column.name: column.type for column in facts.schema}
+    chosen = spec or facts.spec
     fields = tuple(
         TargetField(field.name, field.column, field.transform, kinds.get(field.column, "null"))
-        for field in facts.spec.fields
+        for field in chosen.fields
     )
     in_partition = {field.column for field in fields if field.transform == "identity"}
     full = {
@@ -55,7 +57,7 @@ def target_for(
         data_location=data_location,
         scratch=scratch,
         file_prefix=file_prefix,
-        spec_id=facts.default_spec_id,
+        spec_id=chosen.spec_id,
         fields=fields,
         columns=tuple((column.name, column.type) for column in facts.schema),
         field_ids=duckdb_field_ids(schema),

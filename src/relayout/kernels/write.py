@@ -49,7 +49,8 @@ class Target:
 
     `constants` are columns that have one value in all rows given to one call; `batch_columns` tag each output file and
     `named_batch_columns`, those that are no partition columns, stand in its name.
-    `scratch` is a folder on the same disk as a local `data_location`.
+    `scratch` is a folder on the same disk as a local `data_location`. `partition` is set where all rows are known to be
+    of one partition, in the JSON form of a data file; nothing is computed and nothing split then.
     """
 
     data_location: str
@@ -66,6 +67,7 @@ class Target:
     target_file_bytes: int
     codec: str
     store: Mapping[str, str]
+    partition: tuple[Scalar, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], fol
 def _tokens(connection: duckdb.DuckDBPyConnection, target: Target, constants: Mapping[str, Scalar]) -> list[_Token]:
     tokens: list[_Token] = []
     stem = _free_stem(name for name, _ in target.columns)
-    for index, field in enumerate(target.fields):
+    for index, field in enumerate(target.fields if target.partition is None else ()):
         if field.transform == "void" or (field.transform == "identity" and field.column in constants):
             continue
         tokens.append(_token(stem, f"p{index}", transformed(connection, field), field.result_type))
@@ -282,12 +284,6 @@ def _described(
     for token in tokens:
         text = (keys or {}).get(token.name)
         values[token.slot] = None if text is None else _value_of(token, text, path, target)
-    partition = [
-        values[f"p{index}"]
-        if f"p{index}" in values
-        else (None if field.transform == "void" else constants[field.column])
-        for index, field in enumerate(target.fields)
-    ]
     batch = BatchKey.of(
         [name for name, _ in target.batch_columns],
         [
@@ -300,14 +296,25 @@ def _described(
         "content": "data",
         "file-path": path,
         "file-format": "parquet",
-        "partition": [
-            partition_json(value, field.result_type) for value, field in zip(partition, target.fields, strict=True)
-        ],
+        "partition": _partition(values, target, constants),
         "file-size-in-bytes": size,
         "record-count": records,
         **file_metrics(statistics, target.leaves),
     }
     return batch, content
+
+
+def _partition(values: Mapping[str, Scalar], target: Target, constants: Mapping[str, Scalar]) -> list[Scalar]:
+    if target.partition is not None:
+        return list(target.partition)
+    told: list[Scalar] = []
+    for index, field in enumerate(target.fields):
+        if field.transform == "void":
+            told.append(None)
+        else:
+            value = values[f"p{index}"] if f"p{index}" in values else constants[field.column]
+            told.append(partition_json(value, field.result_type))
+    return told
 
 
 def _value_of(token: _Token, text: str, path: str, target: Target) -> Scalar:
@@ -354,6 +361,16 @@ def _published(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Tar
         withdraw(published, target)
         raise
     return published
+
+
+@contextmanager
+def withdrawn_on_failure(files: Sequence[OutputFile], target: Target) -> Iterator[None]:
+    """Rows that turn out wrong after they were written go again, because the driver never hears of their files."""
+    try:
+        yield
+    except BaseException:
+        withdraw(files, target)
+        raise
 
 
 def withdraw(files: Sequence[OutputFile], target: Target) -> None:

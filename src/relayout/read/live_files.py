@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from relayout.read.manifests import DATA, EQUALITY_DELETES, live_entries, only_data_file
+from relayout.read.manifests import DATA, EQUALITY_DELETES, Entry, live_entries, only_data_file
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.types import plain, text_of
 
@@ -68,10 +68,17 @@ def _vectors(table: Table) -> dict[str, list[Mapping[str, Any]]]:
     deletes = (manifest for manifest in snapshot.manifests(table.io) if int(manifest.content) != DATA)
     for entry in live_entries(deletes, table.io):
         if _is_vector(entry.file):
-            place = {"content-offset": entry.content_offset, "content-size-in-bytes": entry.content_size_in_bytes}
-            told = {**content_json(table, entry.file), "referenced-data-file": entry.only_data_file, **place}
-            found.setdefault(entry.only_data_file, []).append(told)
+            found.setdefault(entry.only_data_file, []).append(delete_json(table, entry))
     return found
+
+
+def delete_json(table: Table, entry: Entry) -> dict[str, Any]:
+    """A delete file or deletion vector in the JSON form of ContentFileParser."""
+    told = content_json(table, entry.file)
+    if _is_vector(entry.file):
+        place = {"content-offset": entry.content_offset, "content-size-in-bytes": entry.content_size_in_bytes}
+        told |= {"referenced-data-file": entry.only_data_file, **place}
+    return told
 
 
 def _is_vector(file: DataFile) -> bool:

@@ -22,6 +22,7 @@ ContentFile = Mapping[str, Any]
 
 CONTENT_FILE = "org.apache.iceberg.ContentFile"
 ROW_DELTA = "org.apache.iceberg.RowDelta"
+REWRITE = "org.apache.iceberg.RewriteFiles"
 JSON_NODE = "org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode"
 
 
@@ -35,6 +36,21 @@ class RowDelta:
     added_deletes: Sequence[ContentFile] = ()
     removed_deletes: Sequence[ContentFile] = ()
     conflict_filter: Mapping[str, Any] | bool = True
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The same rows in other files: what goes, what comes, and the age that the rows keep.
+
+    New files take `data_sequence_number`, so that a delete by key which lands meanwhile still reaches their rows.
+    """
+
+    base_snapshot_id: int
+    data_sequence_number: int
+    removed_rows: Sequence[ContentFile] = ()
+    added_rows: Sequence[ContentFile] = ()
+    removed_deletes: Sequence[ContentFile] = ()
     summary: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -109,10 +125,17 @@ class JavaTable:
 
     def commit_row_delta(self, delta: RowDelta, judge: Judge) -> None:
         """Commit or raise `JavaFailure`; the judge runs again in every retry that Iceberg makes by itself."""
+        self._commit_judged(lambda: self._prepared(delta), judge)
+
+    def commit_rewrite(self, rewrite: Rewrite, judge: Judge) -> None:
+        """Commit or raise `JavaFailure`; fails when a replaced file went or got deletes by position since the base."""
+        self._commit_judged(lambda: self._prepared_rewrite(rewrite), judge)
+
+    def _commit_judged(self, prepare: Callable[[], Any], judge: Judge) -> None:
         start_callbacks(self._spark)
         validator = _Validator(judge)
         try:
-            prepared = self._prepared(delta)
+            prepared = prepare()
             prepared.validateWith(validator)
             prepared.commit()
         except Exception as error:
@@ -176,7 +199,7 @@ class JavaTable:
             (delta.removed_deletes, "removeDeletes", "DeleteFile"),
         ):
             if files:
-                self._hand_over(files, prepared, method, f"org.apache.iceberg.{kind}")
+                self._hand_over(files, prepared, ROW_DELTA, method, f"org.apache.iceberg.{kind}")
         if delta.base_snapshot_id is not None:
             prepared.validateFromSnapshot(delta.base_snapshot_id)
         prepared.conflictDetectionFilter(
@@ -195,7 +218,23 @@ class JavaTable:
             prepared.set(key, value)
         return prepared
 
-    def _hand_over(self, files: Sequence[ContentFile], prepared: Any, method: str, kind: str) -> None:
+    def _prepared_rewrite(self, rewrite: Rewrite) -> Any:
+        prepared = self._table.newRewrite()
+        for files, method, kind in (
+            (rewrite.removed_rows, "deleteFile", "DataFile"),
+            (rewrite.removed_deletes, "deleteFile", "DeleteFile"),
+            (rewrite.added_rows, "addFile", "DataFile"),
+        ):
+            if files:
+                self._hand_over(files, prepared, REWRITE, method, f"org.apache.iceberg.{kind}")
+        prepared.validateFromSnapshot(rewrite.base_snapshot_id)
+        if rewrite.added_rows:
+            prepared.dataSequenceNumber(rewrite.data_sequence_number)
+        for key, value in rewrite.summary.items():
+            prepared.set(key, value)
+        return prepared
+
+    def _hand_over(self, files: Sequence[ContentFile], prepared: Any, owner: str, method: str, kind: str) -> None:
         """Make Java call `prepared.method(ContentFileParser.fromJson(node, specs))` for each element by itself."""
         handles = self._jvm.java.lang.invoke
         lookup = handles.MethodHandles.publicLookup()
@@ -205,8 +244,8 @@ class JavaTable:
             self._method_type(CONTENT_FILE, JSON_NODE, "java.util.Map"),
         )
         parse = handles.MethodHandles.insertArguments(parse, 1, self._array("java.lang.Object", [self._table.specs()]))
-        add = lookup.findVirtual(self._class(ROW_DELTA), method, self._method_type(ROW_DELTA, kind)).bindTo(prepared)
-        add = add.asType(self._method_type(ROW_DELTA, CONTENT_FILE))
+        add = lookup.findVirtual(self._class(owner), method, self._method_type(owner, kind)).bindTo(prepared)
+        add = add.asType(self._method_type(owner, CONTENT_FILE))
         both = handles.MethodHandles.filterArguments(add, 0, self._array("java.lang.invoke.MethodHandle", [parse]))
         consumer = handles.MethodHandleProxies.asInterfaceInstance(self._class("java.util.function.Consumer"), both)
         mapper = self._jvm.org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
