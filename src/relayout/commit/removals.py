@@ -36,10 +36,10 @@ def removal_of(
 ) -> Removal:
     """Take these batches out of the snapshot that `facts` describe.
 
-    Deletes that belong to one removed file go with it; others stay, they can do no harm.
+    Deletes that are for one removed file go with it; others stay, they can do no harm.
     """
     gone = [live.content for live in affected.whole]
-    obsolete = [delete for live in affected.whole for delete in live.deletes if _only_for(delete, live)]
+    obsolete = [delete for live in affected.whole for delete in live.deletes]
     if not affected.mixed:
         return Removal(tuple(gone), tuple(obsolete))
     if facts.format_version < 2:
@@ -51,18 +51,8 @@ def removal_of(
     added = _delete_files(spark, config, facts, affected.mixed, keys, run_id)
     if facts.format_version >= 3:
         touched = {str(file["referenced-data-file"]) for file in added}
-        obsolete += [
-            delete
-            for live in affected.mixed
-            if live.path in touched
-            for delete in live.deletes
-            if _only_for(delete, live)
-        ]
+        obsolete += [delete for live in affected.mixed if live.path in touched for delete in live.deletes]
     return Removal(tuple(gone), tuple(obsolete), tuple(added))
-
-
-def _only_for(delete: Mapping[str, Any], live: LiveFile) -> bool:
-    return delete.get("referenced-data-file") == live.path
 
 
 def _delete_files(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from relayout.read.manifests import DATA, EQUALITY_DELETES, Entry, live_entries, only_data_file
+from relayout.read.manifests import DATA, EQUALITY_DELETES, Entry, live_entries
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.types import plain, text_of
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 
 _COUNTED = ("date", "time", "timestamp", "timestamptz")
@@ -26,7 +27,7 @@ _ORDERED = ("int", "long", "string", "date")
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A data file in the JSON form of ContentFileParser and the delete files that apply to it."""
+    """A data file in the JSON form of ContentFileParser and the delete files that are for it alone."""
 
     content: Mapping[str, Any]
     deletes: tuple[Mapping[str, Any], ...]
@@ -46,28 +47,34 @@ class BatchFiles:
 
 def files_of_batches(table: Table, keys: Sequence[BatchKey]) -> BatchFiles:
     """Live files of the current snapshot that may hold rows of these batches."""
-    if table.current_snapshot() is None or not keys:
+    snapshot = table.current_snapshot()
+    if snapshot is None or not keys:
         return BatchFiles((), ())
     whole: list[LiveFile] = []
     mixed: list[LiveFile] = []
-    vectors = _vectors(table)
-    for task in table.scan(row_filter=batch_filter(table, keys)).plan_files():
-        deletes = [content_json(table, delete) for delete in task.delete_files if not _is_vector(delete)]
-        live = LiveFile(content_json(table, task.file), (*deletes, *vectors.get(task.file.file_path, ())))
-        everything = any(not key.items or holds_only(table, task.file, key) for key in keys)
+    deletes = _deletes_by_data_file(table, snapshot)
+    for file in _files_that_may_hold(table, snapshot, keys):
+        live = LiveFile(content_json(table, file), tuple(deletes.get(file.file_path, ())))
+        everything = any(not key.items or holds_only(table, file, key) for key in keys)
         (whole if everything else mixed).append(live)
     return BatchFiles(tuple(whole), tuple(mixed))
 
 
-def _vectors(table: Table) -> dict[str, list[Mapping[str, Any]]]:
-    """Deletion vectors by their data file; PyIceberg's plan knows them only by their partition."""
+def _files_that_may_hold(table: Table, snapshot: Snapshot, keys: Sequence[BatchKey]) -> Iterator[DataFile]:
+    if not (snapshot.summary and int(snapshot.summary["total-equality-deletes"] or 0)):
+        return (task.file for task in table.scan(row_filter=batch_filter(table, keys)).plan_files())
+    # PyIceberg plans nothing where equality deletes are, so there every file is looked at.
+    manifests = [manifest for manifest in snapshot.manifests(table.io) if int(manifest.content) == DATA]
+    files = (entry.file for entry in live_entries(manifests, table.io))
+    return (file for file in files if any(may_hold(table, file, key) for key in keys))
+
+
+def _deletes_by_data_file(table: Table, snapshot: Snapshot) -> dict[str, list[Mapping[str, Any]]]:
+    """Delete files and vectors that are for one data file; PyIceberg's plan knows a vector only by its partition."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    snapshot = table.current_snapshot()
-    if snapshot is None or table.format_version < 3:
-        return found
-    deletes = (manifest for manifest in snapshot.manifests(table.io) if int(manifest.content) != DATA)
-    for entry in live_entries(deletes, table.io):
-        if _is_vector(entry.file):
+    manifests = [manifest for manifest in snapshot.manifests(table.io) if int(manifest.content) != DATA]
+    for entry in live_entries(manifests, table.io):
+        if entry.only_data_file:
             found.setdefault(entry.only_data_file, []).append(delete_json(table, entry))
     return found
 
@@ -75,14 +82,11 @@ def _vectors(table: Table) -> dict[str, list[Mapping[str, Any]]]:
 def delete_json(table: Table, entry: Entry) -> dict[str, Any]:
     """A delete file or deletion vector in the JSON form of ContentFileParser."""
     told = content_json(table, entry.file)
-    if _is_vector(entry.file):
-        place = {"content-offset": entry.content_offset, "content-size-in-bytes": entry.content_size_in_bytes}
-        told |= {"referenced-data-file": entry.only_data_file, **place}
+    if entry.only_data_file:
+        told["referenced-data-file"] = entry.only_data_file
+    if entry.content_offset is not None:
+        told |= {"content-offset": entry.content_offset, "content-size-in-bytes": entry.content_size_in_bytes}
     return told
-
-
-def _is_vector(file: DataFile) -> bool:
-    return str(file.file_format.value).lower() == "puffin"
 
 
 def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
@@ -209,8 +213,6 @@ def content_json(table: Table, file: DataFile) -> dict[str, Any]:
         "file-size-in-bytes": file.file_size_in_bytes,
         "record-count": file.record_count,
     }
-    if path := only_data_file(file):
-        described["referenced-data-file"] = path
     if int(file.content) == EQUALITY_DELETES and file.equality_ids:
         described["equality-ids"] = list(file.equality_ids)
     return described
