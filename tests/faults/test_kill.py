@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from relayout.commit.failpoints import PLACES
+from relayout.jobs import tidying
+from relayout.jobs.record import now_ms
 from tests.faults.processes import SecondProcess, command_line
 from tests.faults.scene import LONG, Row, Scene
 
@@ -125,4 +127,26 @@ def test_a_run_that_dies_with_its_jvm_is_finished_by_the_next_run(place: str, tm
     assert dying.returncode == -signal.SIGKILL, output
     scene.whole(NOTHING, scene.source_rows())
     assert scene.lake.apply().complete
+    scene.finished()
+
+
+def test_what_a_dead_run_left_goes_after_a_day(
+    tmp_path: Path, second: SecondProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(tmp_path)
+    scene.write_years(YEARS)
+    assert second.killed_at("before-commit:2", scene, "apply").code == -signal.SIGKILL
+    assert scene.lake.apply().complete
+    left = scene.left_files()
+    assert left
+    assert all(Path(path).exists() for path in left)
+    scene.write_years(YEARS[:1], 1)
+    assert scene.lake.apply().complete
+    assert all(Path(path).exists() for path in left)
+
+    tomorrow = now_ms() + 25 * 3600 * 1000
+    monkeypatch.setattr(tidying, "now_ms", lambda: tomorrow)
+    scene.write_years(YEARS[:1], 2)
+    assert scene.lake.apply().complete
+    assert not any(Path(path).exists() for path in left)
     scene.finished()

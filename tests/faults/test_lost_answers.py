@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from relayout.commit import batches as committing
 from tests.faults.rest_catalog import Fault, FaultyCatalog, faulty_catalog
 from tests.faults.scene import LONG, Scene
 
@@ -17,8 +18,8 @@ FAULTS = [
     Fault(0, lands_after_seconds=0),
     Fault(503, lands_after_seconds=0),
     Fault(504, lands_after_seconds=0),
-    Fault(504, lands_after_seconds=2),
-    Fault(504, lands_after_seconds=8),
+    Fault(504, lands_after_seconds=0.4),
+    Fault(504, lands_after_seconds=2.5),
 ]
 MORE_FAULTS = [
     Fault(0),
@@ -28,9 +29,15 @@ MORE_FAULTS = [
     Fault(409, lands_after_seconds=0),
     Fault(500, lands_after_seconds=0),
     Fault(502, lands_after_seconds=0),
-    Fault(0, lands_after_seconds=2),
-    Fault(500, lands_after_seconds=5),
+    Fault(0, lands_after_seconds=0.4),
+    Fault(500, lands_after_seconds=2.5),
 ]
+
+
+@pytest.fixture(autouse=True)
+def short_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lands late here does so while the run still looks for it, or just after it tried again."""
+    monkeypatch.setattr(committing, "DOUBT_SECONDS", (0.0, 0.3, 0.7))
 
 
 @pytest.fixture(scope="module")

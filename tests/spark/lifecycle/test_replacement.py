@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from relayout.api import Lake
@@ -32,8 +36,9 @@ def test_after_compaction_across_batches_only_the_changed_batch_changes(
         "partitions": {"keys": ["year"]},
         "batch_partition_columns": ["year", "region"],
     }
-    tables = {"v2": plain, "v3": plain, "v1": plain}
-    lake_of({"v3": plain}, defaults={"format_version": 3}).apply()
+    bucketed = {**plain, "partitions": {"keys": [{"name": "year", "transform": "bucket[1]"}]}}
+    tables = {"v2": {**plain, "partitions": {"keys": []}}, "v3": bucketed, "v1": plain}
+    lake_of({"v3": bucketed}, defaults={"format_version": 3}).apply()
     lake = lake_of(tables)
     lake.sql("CREATE TABLE v1 (id bigint, region string, year bigint) PARTITIONED BY (year) " + VERSION_1)
     assert lake.apply().complete
@@ -41,8 +46,9 @@ def test_after_compaction_across_batches_only_the_changed_batch_changes(
     assert len(before) == 18
     for table in tables:
         lake.sql(COMPACT.format(table))
-        assert len(list(lake.table(table).scan().plan_files())) == 2
+        assert len(list(lake.table(table).scan().plan_files())) == (2 if table == "v1" else 1)
     assert not lake.plan().has_work
+    snapshots = {table: len(lake.table(table).snapshots()) for table in tables}
 
     downloads.write(f"{regions[2]}_2020.json", {"id": 7})
     plan = lake.plan()
@@ -56,8 +62,9 @@ def test_after_compaction_across_batches_only_the_changed_batch_changes(
     )
     for table in ("v2", "v3"):
         assert rows_in(lake, table) == after
-        assert sorted(map(tuple, lake.sql(f"SELECT * FROM {table}").collect()), key=repr) == after
+        assert rows_by_spark(lake, table) == after
         assert lake.table(table).current_snapshot().summary["total-delete-files"] == "1"
+        assert len(lake.table(table).snapshots()) == snapshots[table] + 1
     refused = outcomes["v1"]
     assert (refused.outcome, receipt.complete) == (Outcome.FAILED, False)
     assert "format version 1 has no row deletes" in refused.note
@@ -76,7 +83,55 @@ def test_after_compaction_across_batches_only_the_changed_batch_changes(
     )
     for table in tables:
         assert rows_in(lake, table) == last
-        assert sorted(map(tuple, lake.sql(f"SELECT * FROM {table}").collect()), key=repr) == last
+        assert rows_by_spark(lake, table) == last
+
+
+def test_rows_that_another_engine_deleted_by_value_stay_deleted_beside_a_replaced_batch(
+    lake_of: LakeOf, downloads: Any, pending: Pending
+) -> None:
+    for year in (2020, 2021):
+        downloads.write(f"{year}.json", {"id": 1}, {"id": 2})
+    plain = {"source": downloads.pattern("{year}.json"), "partitions": {"keys": []}, "schema": {"year": "int"}}
+    table = {**plain, "batch_partition_columns": ["year"]}
+    lake = lake_of({"v2": table})
+    lake.apply()
+    lake.sql(COMPACT.format("v2"))
+    delete_by_value(lake, "v2", "id", 1)
+    assert rows_by_spark(lake, "v2") == [(2, 2020), (2, 2021)]
+
+    downloads.write("2021.json", {"id": 1}, {"id": 3})
+    assert pending(lake.plan()) == {"2021": "load, source changed, needs --overwrite-edits"}
+    assert lake.apply(overwrite_edits=True).complete
+    assert rows_by_spark(lake, "v2") == [(1, 2021), (2, 2020), (3, 2021)]
+    assert not lake.plan().has_work
+
+
+def rows_by_spark(lake: Lake, table: str) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, lake.sql(f"SELECT * FROM {table}").collect()), key=repr)
+
+
+def delete_by_value(lake: Lake, name: str, column: str, value: int) -> None:
+    """An equality delete, as streaming engines write them and Spark and PyIceberg do not."""
+    table = lake.table(name)
+    field = table.schema().find_field(column)
+    path = Path(table.location().removeprefix("file:"), "data", "by-value-deletes.parquet")
+    identified = pa.field(column, pa.int64(), metadata={b"PARQUET:field_id": str(field.field_id).encode()})
+    pq.write_table(pa.table([pa.array([value])], pa.schema([identified])), path)
+    described = {
+        "spec-id": 0,
+        "content": "equality-deletes",
+        "file-path": str(path),
+        "file-format": "parquet",
+        "partition": [],
+        "file-size-in-bytes": path.stat().st_size,
+        "record-count": 1,
+        "equality-ids": [field.field_id],
+    }
+    jvm: Any = lake.spark._jvm
+    iceberg = jvm.org.apache.iceberg
+    native = iceberg.spark.Spark3Util.loadIcebergTable(lake.spark._jsparkSession, f"lake.db.{name}")
+    node = iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper().readTree(json.dumps(described))
+    native.newRowDelta().addDeletes(iceberg.ContentFileParser.fromJson(node, native.specs())).commit()
 
 
 def test_format_version_1_replaces_whole_files(lake_of: LakeOf, downloads: Any, rows_in: Rows) -> None:
