@@ -184,7 +184,7 @@ def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write.")] = Path("."),
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented relayout.yaml and small sample sources, ready to apply."""
+    """Write a relayout.yaml and small sample sources. They are ready to apply."""
     from relayout.jobs.init import init as write_sample
 
     written = write_sample(directory)
@@ -210,7 +210,7 @@ def demo(
 
 @app.command()
 def doctor(context: typer.Context, as_json: AsJson = False) -> int:
-    """Check Java, jars, catalog, storage and memory; each finding comes with its fix."""
+    """Check Java, jars, catalog, storage and memory. Each finding comes with its fix."""
     from relayout.jobs.doctor import examine_file
     from relayout.report.doctor_text import doctor_text
 
@@ -235,9 +235,11 @@ def plan(
     planned = context.obj.lake().plan(tables or ())
     document = planned.to_json()
     if output is not None:
-        output.write_text(json_text(document), encoding="utf-8")
+        _write_plan(output, json_text(document))
     _show(document, plan_text(planned), context.obj.as_json or as_json)
-    return FINDINGS if planned.has_work else DONE
+    if any(table.problem for table in planned.tables):
+        return ERROR
+    return FINDINGS if planned.has_work or any(table.bad_files for table in planned.tables) else DONE
 
 
 @app.command()
@@ -283,7 +285,7 @@ def retry(context: typer.Context, tables: Tables = None, as_json: AsJson = False
 
 @app.command()
 def status(context: typer.Context, tables: Tables = None, as_json: AsJson = False) -> None:
-    """Show health, layouts and the ledger; a named table is shown with its batches."""
+    """Show health, layouts and the ledger. A named table is shown with its batches."""
     from relayout.report.status_text import status_text
 
     found = context.obj.lake().status(tables or ())
@@ -297,7 +299,7 @@ def sql(
     row_format: Annotated[RowFormat, typer.Option("--format", help="How rows are printed.")] = RowFormat.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Run a statement; bare table names mean the configured namespace."""
+    """Run a query, DML or DDL. Bare table names mean the configured namespace."""
     from pyspark.errors import PySparkException
 
     from relayout.commit.statements import refused
@@ -358,12 +360,23 @@ def invalidate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which batches.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Have the next apply load these batches again; their rows stay until then."""
+    """Have the next apply load batches again. Their rows stay until then."""
     from relayout.report.invalidation_text import invalidation_text
 
     marked = context.obj.lake().invalidate(table, batch or (), dry_run=dry_run)
     _show(marked.to_json(), invalidation_text(marked.table, marked.batches, dry_run), context.obj.as_json or as_json)
     return FINDINGS if dry_run and marked.batches else DONE
+
+
+def _write_plan(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"the plan cannot be written: {error.strerror}",
+            where=str(file),
+            next="name a file in a folder that is there",
+        ) from error
 
 
 def _read_plan(file: Path) -> IngestPlan:
@@ -414,4 +427,6 @@ def _receipt(receipt: Receipt, as_json: bool) -> int:
     from relayout.report.receipt_text import receipt_text
 
     _show(receipt.to_json(), receipt_text(receipt), as_json)
+    if any(table.error for table in receipt.tables):
+        return ERROR
     return DONE if receipt.complete else FINDINGS

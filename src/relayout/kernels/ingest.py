@@ -6,11 +6,14 @@ import json
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from relayout.errors import RelayoutError, SourceError
 from relayout.kernels.engine import engine
 from relayout.kernels.write import Layouts, OutputFile, Target, withdrawn_on_failure, write_layouts
+from relayout.read.reasons import plain_reason
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.duckdb_text import NEEDS_EXACT_NUMBERS, read_clause
 from relayout.table.names import quote_duckdb
@@ -56,6 +59,10 @@ class SourceMoved(Exception):
     """A source file is not the one that was planned with."""
 
 
+class TaskFailed(Exception):
+    """Why a task failed, in one line, so that it is still to be found in Spark's account of the failure."""
+
+
 def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The whole journey of pickled tasks; one JSON document per task, failures included."""
     import pyarrow as pa
@@ -84,7 +91,7 @@ def read_rows(tasks: Mapping[int, IngestTask]) -> Any:
     """A mapInArrow function that gives each partition the source rows of its task, for Spark to go on with."""
 
     def read(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _Workbench(tasks[_partition_id()]) as bench:
+        with _told_in_one_line(), _Workbench(tasks[_partition_id()]) as bench:
             bench.checked_sources()
             yield from bench.rows()
             bench.check_sources_again()
@@ -113,8 +120,18 @@ def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
     return write
 
 
+@contextmanager
+def _told_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise TaskFailed(failure_text(error)) from error
+
+
 def failure_text(error: BaseException) -> str:
     """The first line says it; DuckDB adds hints about its own options that mean nothing to our users."""
+    if isinstance(error, RelayoutError):
+        return f"{error.where}: {error.what}" if error.where else error.what
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[0].strip() if lines else type(error).__name__
 
@@ -235,20 +252,43 @@ class _Workbench:
     def write(self) -> Layouts:
         """Read and lay out at once; numbers are read in the fast way unless that would lose digits."""
         try:
-            return self._write(self.relation)
+            return self._from_sources()
         except Exception as error:
             if self.exact_numbers or NEEDS_EXACT_NUMBERS not in str(error):
                 raise
-            self.exact_numbers = True
-            return self._write(self.relation)
+        self.exact_numbers = True
+        return self._from_sources()
 
-    def _write(self, relation: str) -> Layouts:
+    def _from_sources(self) -> Layouts:
+        with self._naming_files():
+            return self._laid_out(self.relation)
+
+    def _laid_out(self, relation: str) -> Layouts:
         return write_layouts(self.connection, relation, self.target, self.task.constants, self.others)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Source rows as Arrow, exact from the start because rows that are out cannot be taken back."""
         self.exact_numbers = True
-        yield from self.connection.sql(f"SELECT * FROM {self.relation}").to_arrow_reader(ROWS_PER_ARROW_BATCH)
+        with self._naming_files():
+            yield from self.connection.sql(f"SELECT * FROM {self.relation}").to_arrow_reader(ROWS_PER_ARROW_BATCH)
+
+    @contextmanager
+    def _naming_files(self) -> Iterator[None]:
+        """An error that is about one of the task's files says so, in plain words and with the file's own address."""
+        try:
+            yield
+        except Exception as error:
+            message = f"{error.what} {error.where}" if isinstance(error, RelayoutError) else str(error)
+            named = [
+                (local, file.source.path)
+                for file, local in zip(self.task.files, self.local, strict=True)
+                if local in message
+            ]
+            if not named or NEEDS_EXACT_NUMBERS in message:
+                raise
+            local, path = max(named, key=lambda found: len(found[0]))
+            reason = error.what if isinstance(error, RelayoutError) else plain_reason(message, local)
+            raise SourceError(reason, where=path) from error
 
     def write_arrow(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Layouts:
         import pyarrow as pa
@@ -258,7 +298,7 @@ class _Workbench:
             yield from rest
 
         self.connection.register("incoming", pa.RecordBatchReader.from_batches(first.schema, all_batches()))
-        return self._write(f"(SELECT * FROM incoming{self._only_wanted('incoming')})")
+        return self._laid_out(f"(SELECT * FROM incoming{self._only_wanted('incoming')})")
 
 
 def packed(tasks: Sequence[IngestTask]) -> list[bytes]:

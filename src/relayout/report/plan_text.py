@@ -110,7 +110,7 @@ def _remark_lines(table: TablePlan, width: int) -> list[str]:
         *listed("advice", table.advice, width),
         *labelled("gaps", ", ".join(limited(table.gaps, _MOST_GAPS)), width),
         *listed("kept", table.kept_without_source, width),
-        *bad_file_lines(table.bad_files, width),
+        *bad_file_lines(table.bad_files, {batch.blocked for batch in table.batches}, width),
         *listed("notes", table.notes, width),
     ]
 

@@ -48,7 +48,7 @@ def _table_lines(table: TableReceipt, width: int) -> list[str]:
     lines += listed("alternates", [_alternate_text(one) for one in table.alternates], width)
     lines += listed("failed", _by_reason(table.of(Outcome.FAILED)), width, _MOST_REASONS)
     lines += listed("skipped", _by_reason(table.of(Outcome.SKIPPED)), width, _MOST_REASONS)
-    return lines + bad_file_lines(table.bad_files, width)
+    return lines + bad_file_lines(table.bad_files, {batch.note for batch in table.batches}, width)
 
 
 def _alternate_text(told: AlternateReceipt) -> str:
@@ -152,7 +152,8 @@ def _next(receipt: Receipt) -> str:
     if bad:
         return f"Next: {first}relayout apply"
     notes = [batch.note for table in receipt.tables for batch in table.of(Outcome.SKIPPED)]
-    flags = [flag for flag in (PRUNE, OVERWRITE_EDITS) if any(note.endswith(f"needs {flag}") for note in notes)]
+    needed = {word for note in notes for word in note.rpartition("needs ")[2].split()}
+    flags = [flag for flag in (PRUNE, OVERWRITE_EDITS) if flag in needed]
     if flags:
         return f"Next: relayout apply {' '.join(flags)}"
     if receipt.count(Outcome.DONE) or receipt.dropped or alternates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from relayout.report.columns import padded, wrapped
 from relayout.report.printable import printable, printable_lines
@@ -39,12 +39,13 @@ def several_lines(label: str, text: str) -> list[str]:
     ]
 
 
-def bad_file_lines(files: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Source files that could not be used, each with its reason, and what to do about them."""
-    if not files:
+def bad_file_lines(files: Sequence[tuple[str, str]], told: Collection[str], width: int) -> list[str]:
+    """Source files that could not be used, each with its reason, and what to do about them; not those told already."""
+    left = [text for path, reason in files if (text := f"{path}: {reason}") not in told]
+    if not left:
         return []
     return [
-        *listed("bad files", [f"{path}: {reason}" for path, reason in files], width),
+        *listed("bad files", left, width),
         *labelled("", "nothing of such a file is loaded; correct or remove it", width),
     ]
 
