@@ -25,7 +25,7 @@ from relayout.read.live_files import files_of_batches
 from relayout.read.tables import facts_of
 from relayout.spark.jvm.gateway import JavaFailure
 from relayout.spark.jvm.iceberg import JavaTable, RowDelta, Summaries
-from relayout.table.batches import BatchKey
+from relayout.table.batches import BatchKey, Scalar
 from relayout.table.facts import TableFacts
 from relayout.table.names import TableName
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ATTEMPTS = 6
+LARGEST = {"float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
+
 DOUBT_SECONDS = (0.0, 1.0, 3.0)
 """How long to look for a commit whose answer was lost before it is tried again."""
 
@@ -224,12 +226,7 @@ def conflict_filter(keys: Sequence[BatchKey], facts: TableFacts) -> Mapping[str,
     for key in keys:
         rows: Mapping[str, Any] | bool = True
         for name, value in key.items:
-            test: Mapping[str, Any]
-            if value is None:
-                test = {"type": "is-null", "term": name}
-            else:
-                text = _json_value(value, facts.type_of(name))
-                test = {"type": "eq", "term": name, "value": text}
+            test = _test_of(name, value, facts.type_of(name))
             rows = test if rows is True else {"type": "and", "left": rows, "right": test}
         if rows is True:
             return True
@@ -237,7 +234,15 @@ def conflict_filter(keys: Sequence[BatchKey], facts: TableFacts) -> Mapping[str,
     return True if combined is None else combined
 
 
-def _json_value(value: object, kind: str) -> object:
+def _test_of(name: str, value: Scalar, kind: str) -> Mapping[str, Any]:
+    if value is None:
+        return {"type": "is-null", "term": name}
+    if kind in LARGEST and isinstance(value, str):
+        # JSON has no numbers for these: infinite is what lies beyond the last one.
+        if value == "NaN":
+            return {"type": "is-nan", "term": name}
+        sign = -1 if value.startswith("-") else 1
+        return {"type": "gt" if sign > 0 else "lt", "term": name, "value": sign * LARGEST[kind]}
     if isinstance(value, str) and kind.startswith("timestamp"):
-        return value.replace(" ", "T")
-    return value
+        return {"type": "eq", "term": name, "value": value.replace(" ", "T")}
+    return {"type": "eq", "term": name, "value": value}

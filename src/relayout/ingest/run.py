@@ -12,7 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from relayout.ingest.units import Unit
-from relayout.kernels.ingest import IngestTask, TaskFile, packed, read_rows, run_tasks, write_incoming
+from relayout.kernels.ingest import (
+    IngestTask,
+    TaskFile,
+    incoming_name,
+    packed,
+    read_rows,
+    run_tasks,
+    write_incoming,
+)
 from relayout.kernels.outputs import FilesByBatch, LaidOut, by_batch, laid_out, paths_in
 from relayout.kernels.write import Target
 from relayout.spark.table_rows import TableRows, engine_failure, frame_of
@@ -192,8 +200,8 @@ def _run_with_expressions(spark: SparkSession, tasks: list[IngestTask], reading:
     mapped = dict(reading.expressions)
     kinds = dict(reading.target.columns)
     select = [
-        f"cast({mapped.get(name, quote_spark(name))} as {spark_type(kinds[name])}) as {quote_spark(name)}"
-        for name, _ in reading.target.columns
+        f"cast({mapped.get(name, quote_spark(name))} as {spark_type(kinds[name])}) as {incoming_name(position)}"
+        for position, (name, _) in enumerate(reading.target.columns)
     ]
     results = frame.selectExpr(*select).mapInArrow(write_incoming(by_number), "result string").collect()
     return [json.loads(row.result) for row in results]

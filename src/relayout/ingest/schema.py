@@ -16,6 +16,9 @@ from relayout.table.types import merged, parse_type, without_null
 
 TEXT_FORMATS = ("json", "csv")
 NANOSECONDS = {"timestamp_ns": "timestamp", "timestamptz_ns": "timestamptz"}
+RESERVED = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+"""Spark reads no table that has a column of such a name."""
+
 CANONICAL_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -76,8 +79,8 @@ def infer(
     notes: list[str] = []
     for conflict in summed.conflicts:
         if conflict.column in known:
-            continue
-        if all(formats.get(path) in TEXT_FORMATS for path, _ in seen):
+            types[conflict.column] = known[conflict.column]
+        elif all(formats.get(path) in TEXT_FORMATS for path, _ in seen):
             types[conflict.column] = "string"
             notes.append(f"{conflict}; read as string (declare its type under `schema` to choose another)")
         else:
@@ -100,7 +103,7 @@ def infer(
 
 
 def _misnamed(seen: Iterable[tuple[str, Sequence[Column]]], known: Iterable[str]) -> dict[str, str]:
-    """Files with a column that no table can have beside the others: without a name, or told apart by case only."""
+    """Files with a column that no table can have: without a name, reserved, or told from another by case only."""
     spelled = {name.lower(): name for name in known}
     unfit: dict[str, str] = {}
     for path, held in seen:
@@ -109,6 +112,8 @@ def _misnamed(seen: Iterable[tuple[str, Sequence[Column]]], known: Iterable[str]
             other = here.setdefault(column.name.lower(), column.name)
             if not column.name:
                 unfit[path] = "a column has no name"
+            elif column.name.lower() in RESERVED:
+                unfit[path] = f"column {column.name!r} has a name that Iceberg keeps for itself; rename it"
             elif other != column.name:
                 unfit[path] = f"column {column.name!r} differs from {other!r} in case only; spell it in one way"
         if path not in unfit:

@@ -128,7 +128,10 @@ class TableRun:
             target_file_bytes=config.defaults.target_file_mb << 20,
             store=dict(config.catalog.properties),
         )
-        read = tuple((column.name, column.type) for column in work.schema.columns if column.name not in dict(literals))
+        # What no pending file holds any more is read too: as null.
+        wanted = {column.name: column.type for column in self._facts.schema if column.name not in work.declared.columns}
+        wanted |= {column.name: column.type for column in work.schema.columns}
+        read = tuple((name, kind) for name, kind in wanted.items() if name not in dict(literals))
         return Reading(
             read_columns=read,
             formats=work.sources.formats,

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from relayout.errors import RelayoutError, SourceError
@@ -97,6 +98,11 @@ def read_rows(tasks: Mapping[int, IngestTask]) -> Any:
             bench.check_sources_again()
 
     return read
+
+
+def incoming_name(position: int) -> str:
+    """What Spark calls a column on its way here: PySpark takes the names of such columns for expressions."""
+    return f"c{position}"
 
 
 def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
@@ -293,11 +299,10 @@ class _Workbench:
     def write_arrow(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Layouts:
         import pyarrow as pa
 
-        def all_batches() -> Iterator[pa.RecordBatch]:
-            yield first
-            yield from rest
-
-        self.connection.register("incoming", pa.RecordBatchReader.from_batches(first.schema, all_batches()))
+        names = [name for name, _ in self.target.columns]
+        schema = pa.schema([field.with_name(name) for field, name in zip(first.schema, names, strict=True)])
+        renamed = (batch.rename_columns(names) for batch in chain([first], rest))
+        self.connection.register("incoming", pa.RecordBatchReader.from_batches(schema, renamed))
         return self._laid_out(f"(SELECT * FROM incoming{self._only_wanted('incoming')})")
 
 

@@ -16,6 +16,7 @@ from relayout.table.batches import BatchKey, Scalar
 from relayout.table.duckdb_text import plain_text
 from relayout.table.layouts import transform_result_type
 from relayout.table.names import batch_file_prefix, partition_path, quote_duckdb
+from relayout.table.scalars import partition_json
 from relayout.table.types import duckdb_type, from_text
 
 if TYPE_CHECKING:
@@ -336,16 +337,6 @@ def _read_long_value(token: _Token, path: str, target: Target) -> str:
     if transform.startswith("truncate["):
         value = value[: int(transform[len("truncate[") : -1])]
     return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def partition_json(value: Scalar, kind: str) -> Scalar:
-    """A plain value in the spec's JSON form (https://iceberg.apache.org/spec/#json-single-value-serialization)."""
-    if isinstance(value, str) and kind == "timestamp":
-        return value.replace(" ", "T")
-    if isinstance(value, str) and kind == "timestamptz":
-        text = value.replace(" ", "T")
-        return text + ":00" if text[-3] in "+-" else text
-    return value
 
 
 def _published(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Target) -> list[OutputFile]:

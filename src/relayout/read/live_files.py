@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from relayout.read.manifests import DATA, EQUALITY_DELETES, Entry, live_entries
 from relayout.table.batches import BatchKey, Scalar
+from relayout.table.scalars import partition_json
 from relayout.table.types import plain, text_of
 
 if TYPE_CHECKING:
-    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.expressions import BooleanExpression, Reference
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
@@ -91,7 +92,7 @@ def delete_json(table: Table, entry: Entry) -> dict[str, Any]:
 
 def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
     """The rows of these batches as a PyIceberg expression."""
-    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, EqualTo, IsNull, Or, Reference
+    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, Or, Reference
 
     schema = table.schema()
     combined: BooleanExpression = AlwaysFalse()
@@ -99,15 +100,24 @@ def batch_filter(table: Table, keys: Iterable[BatchKey]) -> BooleanExpression:
         rows: BooleanExpression = AlwaysTrue()
         for name, value in key.items:
             kind = schema.find_field(name).field_type
-            term = Reference(name)
-            test = IsNull(term=term) if value is None else EqualTo(term=term, value=_literal(value, text_of(kind)))
-            rows = And(rows, test)
+            rows = And(rows, _test_of(Reference(name), value, text_of(kind)))
         combined = Or(combined, rows)
     return combined
 
 
-def _literal(value: Scalar, kind: str) -> Any:
-    return str(value) if kind.startswith("decimal") else value
+def _test_of(term: Reference, value: Scalar, kind: str) -> BooleanExpression:
+    from pyiceberg.expressions import EqualTo, IsNaN, IsNull
+
+    if value is None:
+        return IsNull(term=term)
+    if value == "NaN" and kind in ("float", "double"):
+        return IsNaN(term=term)
+    literal: Any = value
+    if kind in ("float", "double"):
+        literal = float(value)
+    elif kind.startswith("decimal"):
+        literal = str(value)
+    return EqualTo(term=term, value=literal)
 
 
 def holds_only(table: Table, file: DataFile, key: BatchKey) -> bool:
@@ -203,7 +213,8 @@ def content_json(table: Table, file: DataFile) -> dict[str, Any]:
     schema = table.schema()
     values = []
     for position, result in enumerate(spec.partition_type(schema).fields):
-        values.append(stored_value(file.partition[position], text_of(result.field_type)))
+        kind = text_of(result.field_type)
+        values.append(partition_json(stored_value(file.partition[position], kind), kind))
     described: dict[str, Any] = {
         "spec-id": file.spec_id,
         "content": {0: "data", 1: "position-deletes", 2: "equality-deletes"}[int(file.content)],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from relayout.kernels.ingest import failure_text
+from relayout.kernels.ingest import failure_text, incoming_name
 from relayout.table.names import quote_spark
 from relayout.table.types import spark_type
 
@@ -25,11 +25,11 @@ class TableRows:
 
 
 def frame_of(spark: SparkSession, rows: TableRows, columns: Sequence[tuple[str, str]]) -> DataFrame:
-    """The rows in these columns and types; a column that the snapshot lacks is null."""
+    """The rows in these columns and types for `write_incoming`; a column that the snapshot lacks is null."""
     held = set(rows.columns)
     select = [
-        f"cast({quote_spark(name) if name in held else 'null'} as {spark_type(kind)}) as {quote_spark(name)}"
-        for name, kind in columns
+        f"cast({quote_spark(name) if name in held else 'null'} as {spark_type(kind)}) as {incoming_name(position)}"
+        for position, (name, kind) in enumerate(columns)
     ]
     frame = spark.read.option("versionAsOf", str(rows.snapshot_id)).table(rows.full_name)
     return frame.where(rows.condition).selectExpr(*select)

@@ -55,6 +55,18 @@ def from_text(text: str | None, type: str) -> Scalar:
         raise ValueError(f"{text!r} is not a value of type {type}: {problem}") from None
 
 
+def partition_json(value: Scalar, kind: str) -> Scalar:
+    """A plain value in the spec's JSON form (https://iceberg.apache.org/spec/#json-single-value-serialization)."""
+    if isinstance(value, str) and kind in ("float", "double"):
+        return float(value)
+    if isinstance(value, str) and kind == "timestamp":
+        return value.replace(" ", "T")
+    if isinstance(value, str) and kind == "timestamptz":
+        text = value.replace(" ", "T")
+        return text + ":00" if text[-3] in "+-" else text
+    return value
+
+
 def sql_literal(value: Scalar, type: str, dialect: Dialect) -> str:
     """A plain value as SQL text of exactly that type; no value can end the literal early."""
     sql_type = duckdb_type(type) if dialect == "duckdb" else spark_type(type)

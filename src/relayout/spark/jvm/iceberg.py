@@ -248,7 +248,10 @@ class JavaTable:
         add = add.asType(self._method_type(owner, CONTENT_FILE))
         both = handles.MethodHandles.filterArguments(add, 0, self._array("java.lang.invoke.MethodHandle", [parse]))
         consumer = handles.MethodHandleProxies.asInterfaceInstance(self._class("java.util.function.Consumer"), both)
-        mapper = self._jvm.org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+        jackson = self._jvm.org.apache.iceberg.shaded.com.fasterxml.jackson
+        mapper = jackson.databind.ObjectMapper()
+        # Partitions of floating point columns may be NaN or infinite; Python writes these as JavaScript does.
+        mapper.configure(getattr(jackson.core, "JsonParser$Feature").ALLOW_NON_NUMERIC_NUMBERS, True)
         mapper.readTree(json.dumps(files)).forEach(consumer)
 
     def _class(self, name: str) -> Any:
