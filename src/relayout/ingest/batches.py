@@ -10,7 +10,7 @@ from types import MappingProxyType
 from relayout.ledger.records import SourceStamp
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.scalars import from_text
-from relayout.table.sources import FileContent, SourceFile
+from relayout.table.sources import FileContent, PathValues, SourceFile
 
 LONGEST_GAP = 1000
 """A jump of more than this many keys is a change of meaning, not a gap worth listing."""
@@ -41,8 +41,13 @@ def assign(
     """
     found: dict[BatchKey, list[SourceFile]] = {}
     shared: dict[str, int] = {}
+    by_path: dict[PathValues, list[BatchKey]] = {}
     for file in files:
-        keys = remembered.get(file.path) or _keys_of(file, columns, value_columns, contents)
+        keys = remembered.get(file.path) or by_path.get(file.path_values)
+        if not keys:
+            keys = _keys_of(file, columns, value_columns, contents)
+            if not value_columns:
+                by_path[file.path_values] = list(keys)
         if len(keys) > 1:
             shared[file.path] = len(keys)
         for key in keys:

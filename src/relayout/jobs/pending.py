@@ -122,6 +122,7 @@ class _Judgement:
 
     def _assign(self, files: Sequence[SourceFile], remembered: Mapping[str, Sequence[BatchKey]]) -> None:
         good = [file for file in files if file.path not in self.problems] if self.value_columns else files
+        self.fingerprints: dict[BatchKey, str] = {}
         self.assignment = assign(good, self.batch_columns, self.value_columns, self.contents, remembered)
 
     def _files_of_open_batches(self) -> list[SourceFile]:
@@ -172,7 +173,12 @@ class _Judgement:
         )
 
     def _has_other_files(self, key: BatchKey, done: DoneBatch) -> bool:
-        return done.stamp.fingerprint != fingerprint_of(self.assignment.batches.get(key, ()))
+        return done.stamp.fingerprint != self._fingerprint(key)
+
+    def _fingerprint(self, key: BatchKey) -> str:
+        if key not in self.fingerprints:
+            self.fingerprints[key] = fingerprint_of(self.assignment.batches.get(key, ()))
+        return self.fingerprints[key]
 
     def without_files(self) -> list[BatchKey]:
         """Loaded batches of which no source file is there any more."""
@@ -232,7 +238,7 @@ class _Judgement:
             files=len(files),
             size_bytes=sum(file.size_bytes for file in files),
             rows_estimate=None,
-            fingerprint=fingerprint_of(files),
+            fingerprint=self._fingerprint(key),
             schema_hash=self.schema_hash,
             changes=changes.described(),
             blocked=self._blocked([*(file.path for file in files), *changes.changed]),

@@ -94,8 +94,9 @@ def _with_formats(listing: Listing, table: Table) -> Sources:
             continue
         formats[file.path] = table.format or (detected[0] if detected else "")
         good.append(file)
-    columns = {name for file in good for name, _ in file.path_values}
-    for file in good:
+    shapes = {tuple(name for name, _ in file.path_values) for file in good}
+    columns = {name for shape in shapes for name in shape}
+    for file in good if len(shapes) > 1 else ():
         missing = columns - {name for name, _ in file.path_values}
         if missing:
             bad.append(BadFile(file.path, f"its path does not tell {', '.join(sorted(missing))}, as other paths do"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from relayout.table.patterns import Accepts, AmbiguousPath, SourcePattern, escaped
-from relayout.table.sources import BadFile, SourceFile
+from relayout.table.sources import BadFile, PathValues, SourceFile
 
 if TYPE_CHECKING:
     from relayout.read.objects import ObjectStore
@@ -43,9 +43,10 @@ def list_source(
     for text in patterns:
         pattern = SourcePattern.parse(text if _is_absolute(text) else f"{escaped(base_dir.rstrip('/'))}/{text}")
         found = 0
+        tell = _told_by_folder(pattern, remembered)
         for entry in _entries(pattern, objects):
             found += 1
-            file = entry if isinstance(entry, BadFile) else _told(pattern, entry, remembered)
+            file = entry if isinstance(entry, BadFile) else tell(entry)
             if isinstance(file, BadFile):
                 bad[_printable(file.path)] = file.reason
             elif files.setdefault(file.path, file).path_values != file.path_values:
@@ -77,6 +78,22 @@ def _remembering(accepts: Accepts) -> Accepts:
     return answer
 
 
+def _told_by_folder(pattern: SourcePattern, accepts: Accepts) -> Callable[[SourceFile], SourceFile | BadFile]:
+    """What a path says, looked up by its folder where file names say nothing: folders are few and files are many."""
+    if pattern.segments[-1].columns:
+        return lambda file: _told(pattern, file, accepts)
+    known: dict[str, SourceFile | BadFile] = {}
+
+    def tell(file: SourceFile) -> SourceFile | BadFile:
+        folder = file.path.rpartition("/")[0]
+        like = known.get(folder)
+        if like is None:
+            like = known[folder] = _told(pattern, file, accepts)
+        return BadFile(file.path, like.reason) if isinstance(like, BadFile) else _with_values(file, like.path_values)
+
+    return tell
+
+
 def _told(pattern: SourcePattern, file: SourceFile, accepts: Accepts) -> SourceFile | BadFile:
     try:
         values = pattern.match(file.path, accepts)
@@ -84,6 +101,10 @@ def _told(pattern: SourcePattern, file: SourceFile, accepts: Accepts) -> SourceF
         return BadFile(file.path, problem.what)
     if values is None:
         return BadFile(file.path, f"no part of its path has the type of {' and '.join(pattern.columns)}")
+    return _with_values(file, values)
+
+
+def _with_values(file: SourceFile, values: PathValues) -> SourceFile:
     if not values:
         return file
     return SourceFile(file.path, file.size_bytes, file.modified_ns, file.changed_ns, file.etag, values)
