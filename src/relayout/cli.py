@@ -82,7 +82,7 @@ def main() -> int:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = int(app(_general_first(sys.argv[1:]), standalone_mode=False) or DONE)
+        code = int(app(_general_first(sys.argv[1:]), prog_name="relayout", standalone_mode=False) or DONE)
         sys.stdout.flush()
     except TyperException as error:
         error.show()  # type: ignore[attr-defined]  # every error that parsing raises has it

@@ -12,7 +12,7 @@ from relayout import cli
 
 Golden = Callable[[str, str], None]
 
-VERBS = ("init", "demo", "doctor", "plan", "apply", "retry", "status", "sql", "invalidate")
+VERBS = [str(getattr(command.callback, "__name__", command.name)) for command in cli.app.registered_commands]
 
 
 def said(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
