@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+from zipimport import zipimporter
 
 from relayout.errors import RelayoutError, SourceError
 from relayout.kernels.engine import engine
@@ -64,14 +68,24 @@ class TaskFailed(Exception):
     """Why a task failed, in one line, so that it is still to be found in Spark's account of the failure."""
 
 
-def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_tasks(packed_tasks: Iterable[bytes]) -> Iterator[str]:
     """The whole journey of pickled tasks; one JSON document per task, failures included."""
-    import pyarrow as pa
+    for each in packed_tasks:
+        yield json.dumps(run_task(pickle.loads(each)))
+        _keep_libraries()
 
-    for batch in batches:
-        for packed in batch.column(0).to_pylist():
-            result = run_task(pickle.loads(packed))
-            yield pa.RecordBatch.from_pydict({"result": [json.dumps(result)]})
+
+@cache
+def _keep_libraries() -> None:
+    """Spare a worker the costs of what it imported by now, which Spark makes it pay again with every task.
+
+    Garbage collection walks all of it, and finders of zipped packages read their archives anew.
+    """
+    gc.collect()
+    gc.freeze()
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimporter):
+            del sys.path_importer_cache[path]
 
 
 def run_task(task: IngestTask) -> dict[str, Any]:

@@ -46,11 +46,28 @@ def _names(path: str, format: str) -> set[str] | None:
     text = head.decode("utf-8-sig", errors="strict" if whole else "ignore")
     if format == "csv":
         return set(next(csv.reader(io.StringIO(text), delimiter=delimiter_of(path))))
-    lines = text.split("\n")
     if text.lstrip().startswith("["):
         return None
+    return _names_in_lines(text if whole else text[: text.rfind("\n") + 1])
+
+
+def _names_in_lines(text: str) -> set[str] | None:
+    """The keys of all records in lines of JSON; None when one of them is no record."""
+    import pyarrow as pa
+    from pyarrow.json import ReadOptions, read_json
+
+    try:
+        content = text.encode()
+        options = ReadOptions(use_threads=False, block_size=max(1, len(content)))
+        return set(read_json(pa.BufferReader(content), options).schema.names)
+    except pa.ArrowInvalid:
+        # It wants values of one type in a column; names can be told without.
+        return _names_of_any_records(text)
+
+
+def _names_of_any_records(text: str) -> set[str] | None:
     names: set[str] = set()
-    for line in lines if whole else lines[:-1]:
+    for line in text.split("\n"):
         if line.strip():
             record = json.loads(line)
             if not isinstance(record, dict):
