@@ -83,12 +83,14 @@ class GroupResult:
 def run_groups(
     spark: SparkSession, groups: Sequence[Sequence[Unit]], reading: Reading, stopping: threading.Event
 ) -> Generator[GroupResult]:
-    """Results in the order in which groups end; twice the cores' worth is in flight, so that no core waits for commits.
+    """Results in the order in which groups end; one more than there are cores runs, so that none waits for the driver.
 
-    When whoever takes the results gives up, what is in flight is cancelled and waited for.
+    As many again are handed in before results are taken, so that no core waits for a commit either. When whoever takes
+    the results gives up, what is in flight is cancelled and waited for.
     """
     tag = f"relayout-{uuid.uuid4().hex}"
-    most = 2 * max(2, int(spark.sparkContext.defaultParallelism))
+    at_once = max(2, int(spark.sparkContext.defaultParallelism)) + 1
+    most = 2 * at_once
     waiting = list(enumerate(groups))
 
     def timed(number: int, group: Sequence[Unit]) -> GroupResult:
@@ -97,7 +99,7 @@ def run_groups(
         units = run_group(spark, group, reading)
         return GroupResult(number, tuple(units), time.monotonic() - begun)
 
-    with ThreadPoolExecutor(max_workers=most, thread_name_prefix="relayout-group") as pool:
+    with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="relayout-group") as pool:
         running: set[Future[GroupResult]] = set()
         try:
             while (waiting and not stopping.is_set()) or running:
