@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 from bench.ingest import ingest_year, ingest_year_region
-from bench.places import RESULTS
+from bench.page import documents_in, page
+from bench.places import PAGE, RESULTS
 from bench.results import Result
 
 BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {
@@ -33,6 +34,8 @@ def main(arguments: list[str]) -> int:
             print(json.dumps(result.to_json(), indent=2))
         else:
             result.write(RESULTS)
+    if not small:
+        PAGE.write_text(page(documents_in(RESULTS)), "utf-8")
     return 0
 
 
