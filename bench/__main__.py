@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from bench.ingest import ingest_year, ingest_year_region
+from bench.memory import ingest_memory
 from bench.page import documents_in, page
 from bench.places import PAGE, RESULTS
 from bench.results import Result
@@ -17,6 +18,7 @@ from bench.results import Result
 BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {
     "ingest_year": ingest_year,
     "ingest_year_region": ingest_year_region,
+    "ingest_memory": ingest_memory,
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import duckdb
 from bench.income import COLUMNS, Income
 from bench.rounds import Prepared
 from bench.sides.checksum import of_files, of_table
-from bench.sides.lakes import NAMESPACE, lake_in
+from bench.sides.lakes import NAMESPACE, SPARK, lake_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,15 +26,18 @@ PEER = "Spark: read.schema(…).json(…) and writeTo(…).overwritePartitions()
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What is loaded, how it is partitioned, and how many cores everybody gets."""
+    """What is loaded, how it is partitioned, how many cores everybody gets, and how sessions are set."""
 
     source: Income
     partitions: Sequence[str]
     cores: int
+    session: Mapping[str, str] = field(default_factory=lambda: SPARK)
 
     def with_relayout(self, folder: Path) -> Prepared:
         """Plan, load, commit and ledger."""
-        lake = lake_in(folder, {WARM_UP_TABLE: self._declared(WARM_UP), TABLE: self._declared(self.source)})
+        lake = lake_in(
+            folder, {WARM_UP_TABLE: self._declared(WARM_UP), TABLE: self._declared(self.source)}, self.session
+        )
         lake.apply(tables=[WARM_UP_TABLE])
 
         def work() -> None:
@@ -54,7 +57,7 @@ class Loading:
 
     def with_spark(self, folder: Path) -> Prepared:
         """The same table and the same batches, each replaced by Spark's own writer."""
-        lake = lake_in(folder, {TABLE: {}})
+        lake = lake_in(folder, {TABLE: {}}, self.session)
         lake.sql(f"CREATE NAMESPACE IF NOT EXISTS {NAMESPACE}")
         spark = lake.spark
         self._by_spark(spark, f"{NAMESPACE}.{WARM_UP_TABLE}", WARM_UP)

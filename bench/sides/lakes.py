@@ -13,9 +13,14 @@ NAMESPACE = "bench"
 SPARK: Mapping[str, str] = {"master": "local[*]", "driver_memory": "4g", "task_memory": "1g"}
 
 
-def lake_in(folder: Path, tables: Mapping[str, Any]) -> Lake:
+def lake_in(folder: Path, tables: Mapping[str, Any], spark: Mapping[str, str] = SPARK) -> Lake:
     """A lake with an empty warehouse whose session already runs."""
-    told = {"warehouse": str(folder / "lake"), "namespace": NAMESPACE, "spark": dict(SPARK), "tables": dict(tables)}
-    lake = relayout.open(told)
+    lake = resting_lake_in(folder, tables, spark)
     assert lake.spark.version
     return lake
+
+
+def resting_lake_in(folder: Path, tables: Mapping[str, Any], spark: Mapping[str, str] = SPARK) -> Lake:
+    """The same lake without a session yet."""
+    told = {"warehouse": str(folder / "lake"), "namespace": NAMESPACE, "spark": dict(spark), "tables": dict(tables)}
+    return relayout.open(told)
