@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from crosscheck.services.moto import moto
 from crosscheck.services.store import BUCKET, Store
 from relayout.api import Lake
+from relayout.read.objects import ObjectStore
 from relayout.spark.jars import AWS, ensure_jars
 from relayout.spark.jvm.gateway import fetch_with_spark
 
@@ -92,6 +94,20 @@ def test_sources_on_s3_are_loaded_into_a_local_warehouse(
     assert not receipt.complete
     assert any(torn in text for text in told), told
     assert rows_in(lake, "sales") == [(1, 2021), (2, 2021), (3, 2022)]
+
+
+def test_an_object_that_is_not_the_listed_one_is_told_apart(sources: Callable[[str, str], None], store: Store) -> None:
+    objects = ObjectStore.from_properties(store.properties)
+    sources("seen/a.json", "{}")
+    sources("seen/b.json", "{}")
+    listed = {file.path.rsplit("/", 1)[-1]: file for file in objects.list(f"s3://{BUCKET}/in/seen")}
+    assert [objects.moved(file) for file in listed.values()] == ["", ""]
+    sources("seen/a.json", '{"id": 1}')
+    assert objects.moved(listed["a.json"]) == "changed since it was listed"
+    older = replace(listed["b.json"], modified_ns=listed["b.json"].modified_ns - 2_000_000_000)
+    assert objects.moved(older) == "changed since it was listed"
+    assert objects.delete(f"s3://{BUCKET}/in/seen/b.json")
+    assert objects.moved(listed["b.json"]) == "is gone since it was listed"
 
 
 @pytest.mark.usefixtures("aws_jar")

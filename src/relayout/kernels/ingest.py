@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
-from relayout.errors import RelayoutError, SourceError
+from relayout.errors import MissingError, RelayoutError, SourceError
 from relayout.kernels.engine import engine
 from relayout.kernels.write import Layouts, OutputFile, Target, withdrawn_on_failure, write_layouts
 from relayout.read.reasons import plain_reason
@@ -220,7 +220,13 @@ class _Workbench:
             name = file.source.path.rsplit("/", 1)[-1][-100:]
             place = self.folder / "fetched" / f"{number}" / (name or "object")
             place.parent.mkdir(parents=True)
-            store.fetch(file.source.path, str(place))
+            try:
+                store.fetch(file.source.path, str(place))
+            except MissingError:
+                raise SourceMoved(f"{file.source.path} is gone since it was listed") from None
+            # The copy is whole, so it is the listed object if that one is still there afterwards.
+            if moved := store.moved(file.source):
+                raise SourceMoved(f"{file.source.path} {moved}")
             fetched.append(str(place))
         return fetched
 

@@ -13,6 +13,8 @@ from relayout.table.sources import SourceFile
 if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem
 
+SECOND_NS = 1_000_000_000
+
 _CHUNK_BYTES = 8 << 20
 
 
@@ -52,6 +54,20 @@ class ObjectStore:
         except OSError as problem:
             raise _told(problem, path) from problem
         os.replace(unfinished, to_local)
+
+    def moved(self, listed: SourceFile) -> str:
+        """What became of an object since it was listed; empty when it is the same one."""
+        from pyarrow.fs import FileType
+
+        try:
+            found = self.client.get_file_info(_key(listed.path))
+        except OSError as problem:
+            raise _told(problem, listed.path) from problem
+        if found.type != FileType.File:
+            return "is gone since it was listed"
+        # Asked for one object a store tells its time in whole seconds, in a listing some are more exact.
+        same = found.size == listed.size_bytes and found.mtime_ns // SECOND_NS == listed.modified_ns // SECOND_NS
+        return "" if same else "changed since it was listed"
 
     def put(self, local: str, to: str) -> None:
         """Upload a local file; the object appears only when all of it has arrived."""
