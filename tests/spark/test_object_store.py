@@ -78,8 +78,16 @@ def texts(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
 def test_sources_on_s3_are_loaded_into_a_local_warehouse(
     make_lake: MakeLake, sources: Callable[[str, str], None], store: Store, tmp_path: Path
 ) -> None:
-    lake = make_lake(tmp_path, TABLES, catalog={"properties": store.properties}, defaults={"retries": 1})
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "2021.csv").write_text("id\n7\n")
+    both = {
+        "source": [f"s3://{BUCKET}/in/year=*/prices.csv", str(tmp_path / "here" / "{year}.csv")],
+        "batch_partition_columns": [],
+    }
+    tables = {**TABLES, "both": both}
+    lake = make_lake(tmp_path, tables, catalog={"properties": store.properties}, defaults={"retries": 1})
     assert lake.apply().complete
+    assert lake.table("both").scan().to_arrow().num_rows == 5
     assert rows_in(lake, "sales") == [(1, 2021), (1, 2022), (2, 2021), (2, 2022)]
     assert texts(rows_in(lake, "prices"))[:2] == [("1", "2.50", "5.00", "2021"), ("1", "2.50", "5.00", "2022")]
     assert not lake.plan().has_work

@@ -209,14 +209,15 @@ class _Workbench:
         self._check_unmoved()
 
     def _local_paths(self) -> list[str]:
-        remote = [file for file in self.task.files if file.source.path.startswith("s3://")]
-        if not remote:
-            return [file.source.path for file in self.task.files]
         from relayout.read.objects import ObjectStore
 
-        store = ObjectStore.from_properties(self.target.store)
-        fetched = []
+        store: ObjectStore | None = None
+        places = []
         for number, file in enumerate(self.task.files):
+            if not file.source.path.startswith("s3://"):
+                places.append(file.source.path)
+                continue
+            store = store or ObjectStore.from_properties(self.target.store)
             name = file.source.path.rsplit("/", 1)[-1][-100:]
             place = self.folder / "fetched" / f"{number}" / (name or "object")
             place.parent.mkdir(parents=True)
@@ -227,8 +228,8 @@ class _Workbench:
             # The copy is whole, so it is the listed object if that one is still there afterwards.
             if moved := store.moved(file.source):
                 raise SourceMoved(f"{file.source.path} {moved}")
-            fetched.append(str(place))
-        return fetched
+            places.append(str(place))
+        return places
 
     def _check_unmoved(self) -> None:
         for file in self.task.files:
