@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from relayout.config import Config
-from relayout.errors import CommitConflict, EngineError
+from relayout.errors import CommitConflict, EngineError, EnvironmentProblem
 from relayout.read.catalog import embedded_catalog_file
 from relayout.spark.jvm.gateway import JavaFailure
 from relayout.spark.jvm.iceberg import JavaTable
@@ -20,6 +21,8 @@ from relayout.table.types import iceberg_type, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CATALOG_WAIT_SECONDS = 60
+
 
 def prepare_embedded_catalog(config: Config) -> None:
     """Make the embedded catalog's file; its log lets readers go on while somebody commits."""
@@ -27,11 +30,30 @@ def prepare_embedded_catalog(config: Config) -> None:
     if file is None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(file, timeout=60)
+    deadline = time.monotonic() + CATALOG_WAIT_SECONDS
+    connection = sqlite3.connect(file, timeout=CATALOG_WAIT_SECONDS)
     try:
-        connection.execute("PRAGMA journal_mode=WAL")
+        while not _log_asked_for(connection):
+            if time.monotonic() > deadline:
+                raise EnvironmentProblem(
+                    "the catalog cannot be prepared: another process holds it",
+                    where=str(file),
+                    next="end the process that has this file open, then run the same command again",
+                )
+            time.sleep(0.1)
     finally:
         connection.close()
+
+
+def _log_asked_for(connection: sqlite3.Connection) -> bool:
+    """Turn the log on; while two runs do that together, SQLite refuses one of them at once and without waiting."""
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        return False
+    return True
 
 
 def create_namespace(spark: SparkSession, config: Config) -> None:

@@ -185,7 +185,8 @@ def database_address(config: Config) -> str:
     """The address of the catalog's database as SQLAlchemy writes it."""
     file = embedded_catalog_file(config)
     if file is not None:
-        return f"sqlite:///{file}"
+        # Readers wait for their turn while other runs commit.
+        return f"sqlite:///{file}?timeout=60"
     uri = config.catalog.uri
     if not uri.startswith(POSTGRESQL):
         return uri.removeprefix("jdbc:")
