@@ -29,9 +29,9 @@ IN_A_REPLACEMENT = [
 ]
 
 REPEATED = [
-    (first, then)
-    for first in ("files-written:2", "before-commit:2", "after-commit:2")
-    for then in ("run-begins", "before-ledger", "after-ledger", "before-commit", "after-commit", "run-ends")
+    (place, next_place)
+    for place in ("files-written:2", "before-commit:2", "after-commit:2")
+    for next_place in ("run-begins", "before-ledger", "after-ledger", "before-commit", "after-commit", "run-ends")
 ]
 
 
@@ -81,12 +81,12 @@ def test_a_replacement_killed_anywhere_is_finished_by_the_next_run(
     mixed.finished()
 
 
-@pytest.mark.parametrize(("first", "then"), REPEATED if LONG else REPEATED[1:4:2])
-def test_a_recovery_can_be_killed_too(first: str, then: str, tmp_path: Path, second: SecondProcess) -> None:
+@pytest.mark.parametrize(("place", "next_place"), REPEATED if LONG else REPEATED[1:4:2])
+def test_a_recovery_can_be_killed_too(place: str, next_place: str, tmp_path: Path, second: SecondProcess) -> None:
     scene = Scene(tmp_path)
     scene.write_years(YEARS)
-    assert second.killed_at(first, scene, "apply").code == -signal.SIGKILL
-    assert second.killed_at(then, scene, "apply").code == -signal.SIGKILL
+    assert second.killed_at(place, scene, "apply").code == -signal.SIGKILL
+    assert second.killed_at(next_place, scene, "apply").code == -signal.SIGKILL
     scene.whole(NOTHING, scene.source_rows())
     assert scene.lake.apply().complete
     scene.finished()
