@@ -164,7 +164,14 @@ class _Walk:
 
     def files(self) -> Iterator[SourceFile | BadFile]:
         root = self._pattern.root
-        yield from self._folder(root, _closed(self._pattern, {0}), ())
+        try:
+            found = os.stat(root)
+        except OSError:
+            # What is wrong with the root is told where it is opened.
+            above: tuple[tuple[int, int], ...] = ()
+        else:
+            above = ((found.st_dev, found.st_ino),) if self._pattern.last_deep >= 0 else ()
+        yield from self._folder(root, _closed(self._pattern, {0}), above)
 
     def _folder(
         self, folder: str, states: frozenset[int], above: tuple[tuple[int, int], ...]
