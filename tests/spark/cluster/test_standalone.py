@@ -1,4 +1,4 @@
-"""What holds on a cluster: kernels come with the session, and an executor that dies costs no row and doubles none."""
+"""What holds on a cluster: kernels come with the session, whatever becomes of executors no row is lost or doubled."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import subprocess
 import time
 import venv
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,71 +23,13 @@ import relayout
 # Long, for machines that do other things too.
 PATIENCE_SECONDS = 600
 
-LARGE_FILES = 12
-ROWS_PER_LARGE_FILE = 20_000
-
 pytestmark = pytest.mark.spark
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """The tables after one `relayout apply` during which an executor was killed."""
-
-    house: Path
-    code: int
-    receipt: Mapping[str, Any]
-    messages: str
-    driver_log: str
-
-    def rows_in(self, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
-        """What a table holds in these columns, read without any of the processes that wrote it."""
-        lake = relayout.open({"warehouse": str(self.house), "namespace": "db", "tables": {}})
-        rows = lake.table(table).scan(selected_fields=columns).to_arrow().to_pylist()
-        return Counter(tuple(row[name] for name in columns) for row in rows)
-
-
-@pytest.fixture(scope="module")
-def loaded(client: Any, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
-    folder = tmp_path_factory.mktemp("loaded")
-    (folder / "in").mkdir()
-    house = folder / "house"
-    process = client.start(house, declared(folder / "in"), "apply")
-    kill_who_works(client, house, process)
-    return Loaded(house, *answer(process), client.driver_log())
-
-
-def declared(sources: Path) -> dict[str, Any]:
-    """Sources and declarations of a table of each kind; the large one comes first."""
-    for part in range(LARGE_FILES):
-        numbers = range(part * ROWS_PER_LARGE_FILE, (part + 1) * ROWS_PER_LARGE_FILE)
-        lines = (json.dumps({"id": number, "text": "x" * 80}) + "\n" for number in numbers)
-        (sources / f"{part}_{part % 2}.json").write_text("".join(lines))
-    (sources / "2021.csv").write_text("id,price\n1,2.50\n2,\n")
-    pq.write_table(pa.table({"id": [1, 2, 3], "kind": ["x", "y", None]}), sources / "all.parquet")
-    return {
-        "as_json": {"source": str(sources / "{part}_{half}.json"), "partitions": {"keys": ["half"]}},
-        "computed": {
-            "source": str(sources / "{year}.csv"),
-            "schema": {"id": "int", "price": "decimal(9,2)", "twice": "decimal(10,2)"},
-            "columns": {"twice": "cast(price * 2 as decimal(10,2))"},
-            "partitions": {"keys": ["year"]},
-        },
-        "as_parquet": {
-            "source": str(sources / "*.parquet"),
-            "partitions": {"keys": [{"name": "id", "transform": "bucket[2]"}]},
-            "batch_partition_columns": ["kind"],
-        },
-    }
-
-
-def kill_who_works(client: Any, house: Path, process: subprocess.Popen[bytes]) -> None:
-    """Kill an executor as soon as tasks of the first table have begun."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not list(house.glob("db/as_json/data/.relayout-*/task-*")):
-        assert process.poll() is None, answer(process)
-        assert time.monotonic() < deadline, "no task began"
-        time.sleep(0.005)
-    os.kill(client.cluster.executors()[0], signal.SIGKILL)
+@pytest.fixture
+def downloads(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
 
 
 def answer(process: subprocess.Popen[bytes]) -> tuple[int, dict[str, Any], str]:
@@ -100,31 +41,79 @@ def answer(process: subprocess.Popen[bytes]) -> tuple[int, dict[str, Any], str]:
     return process.returncode, json.loads(output or b"{}"), messages.decode()
 
 
-def test_an_executor_that_is_killed_while_it_loads_costs_no_row(loaded: Loaded) -> None:
-    assert "Lost executor" in loaded.driver_log
-    assert (loaded.code, loaded.receipt["done"]) == (0, 6), loaded.messages
-    wanted = Counter((number,) for number in range(LARGE_FILES * ROWS_PER_LARGE_FILE))
-    assert loaded.rows_in("as_json", "id") == wanted
-    assert not list(loaded.house.glob("db/as_json/data/.relayout-*"))
+def rows_in(house: Path, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
+    """What the table holds in these columns, read without any of the processes that wrote it."""
+    lake = relayout.open({"warehouse": str(house), "namespace": "db", "tables": {}})
+    rows = lake.table(table).scan(selected_fields=columns).to_arrow().to_pylist()
+    return Counter(tuple(row[name] for name in columns) for row in rows)
 
 
-def test_expressions_and_parquet_are_loaded_on_a_cluster(loaded: Loaded) -> None:
-    rows = loaded.rows_in("computed", "id", "price", "twice", "year")
-    assert rows == Counter([(1, Decimal("2.50"), Decimal("5.00"), 2021), (2, None, None, 2021)])
-    assert loaded.rows_in("as_parquet", "id", "kind") == Counter([(1, "x"), (2, "y"), (3, None)])
+def test_json_expressions_and_parquet_are_loaded_by_executors_that_do_not_have_relayout(
+    client: Any, downloads: Path, tmp_path: Path
+) -> None:
+    for year in (2021, 2022):
+        (downloads / f"{year}.json").write_text("".join(f'{{"id": {number}}}\n' for number in range(3)))
+        (downloads / f"{year}.csv").write_text("id,price\n1,2.50\n2,\n")
+    pq.write_table(pa.table({"id": [1, 2, 3], "kind": ["x", "y", None]}), downloads / "all.parquet")
+    keys = {"keys": [{"name": "year", "type": "INTEGER"}]}
+    tables = {
+        "as_json": {"source": str(downloads / "{year}.json"), "partitions": keys},
+        "computed": {
+            "source": str(downloads / "{year}.csv"),
+            "schema": {"id": "int", "price": "decimal(9,2)", "twice": "decimal(10,2)"},
+            "columns": {"twice": "cast(price * 2 as decimal(10,2))"},
+            "partitions": keys,
+        },
+        "as_parquet": {
+            "source": str(downloads / "*.parquet"),
+            "partitions": {"keys": [{"name": "id", "transform": "bucket[2]"}]},
+            "batch_partition_columns": ["kind"],
+        },
+    }
+    house = tmp_path / "house"
+    code, receipt, messages = answer(client.start(house, tables, "apply"))
+    assert (code, receipt["done"]) == (0, 7), messages
+    assert rows_in(house, "as_json", "id", "year") == Counter(
+        (number, year) for number in range(3) for year in (2021, 2022)
+    )
+    price, twice = Decimal("2.50"), Decimal("5.00")
+    assert rows_in(house, "computed", "id", "price", "twice", "year") == Counter(
+        row for year in (2021, 2022) for row in ((1, price, twice, year), (2, None, None, year))
+    )
+    assert rows_in(house, "as_parquet", "id", "kind") == Counter([(1, "x"), (2, "y"), (3, None)])
+    # The Python of the executors has no relayout of its own to fall back on.
+    alone = subprocess.run([client.python, "-c", "import relayout"], env={}, capture_output=True, check=False)
+    assert b"ModuleNotFoundError" in alone.stderr
 
 
-@pytest.mark.usefixtures("loaded")
-def test_executors_had_no_relayout_of_their_own(client: Any) -> None:
-    found = subprocess.run([client.python, "-c", "import relayout"], env={}, capture_output=True, check=False)
-    assert b"No module named 'relayout'" in found.stderr
+def test_an_executor_that_is_killed_while_it_loads_costs_no_row(client: Any, downloads: Path, tmp_path: Path) -> None:
+    per_file = 20_000
+    for part in range(12):
+        lines = (json.dumps({"id": part * per_file + number, "text": "x" * 80}) + "\n" for number in range(per_file))
+        (downloads / f"{part}_{part % 3}.json").write_text("".join(lines))
+    tables = {"t": {"source": str(downloads / "{part}_{third}.json"), "partitions": {"keys": ["third"]}}}
+    house = tmp_path / "house"
+    process = client.start(house, tables, "apply")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (working := list(house.glob("db/t/data/.relayout-*/task-*"))):
+        assert process.poll() is None, answer(process)
+        assert time.monotonic() < deadline, "no task began"
+        time.sleep(0.005)
+    victim = client.cluster.executors()[0]
+    os.kill(victim, signal.SIGKILL)
+    code, receipt, messages = answer(process)
+    assert working
+    assert (code, receipt["done"]) == (0, 3), messages
+    assert "Lost executor" in client.driver_log()
+    assert rows_in(house, "t", "id") == Counter((number,) for number in range(12 * per_file))
+    assert not list(house.glob("db/t/data/.relayout-*"))
 
 
-def test_a_python_without_the_libraries_is_refused_by_name(client: Any, tmp_path: Path) -> None:
+def test_a_python_without_the_libraries_is_refused_by_name(client: Any, downloads: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
-    (tmp_path / "a.ndjson").write_text('{"id": 1}\n')
+    (downloads / "a.json").write_text('{"id": 1}\n')
     bare = replace(client, python=str(tmp_path / "bare" / "bin" / "python"))
-    tables = {"t": {"source": str(tmp_path / "*.ndjson")}}
+    tables = {"t": {"source": str(downloads / "*.json")}}
     code, _, messages = answer(bare.start(tmp_path / "house", tables, "apply"))
     assert code == 2
     assert "executors cannot import duckdb, numpy, pandas, pyarrow, pyiceberg, pyroaring" in messages
