@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from relayout.compact.plan import CompactPlan
     from relayout.jobs.apply import ApplyOptions
     from relayout.jobs.invalidate import Invalidation
+    from relayout.jobs.rollback import Rollback
+    from relayout.jobs.verify import Verification
     from relayout.table.schemas import TableSchema
     from relayout.upkeep.lake_status import LakeStatus
 
@@ -81,13 +83,25 @@ class Lake:
         planner = self._planner()
         return self._applied(planner, planner.plan(tables), ApplyOptions(only_failed=True), listener)
 
-    def sql(self, text: str) -> DataFrame:
-        """Run a query, DML or DDL; bare table names mean the configured namespace."""
-        from relayout.commit.statements import run_statement
+    def sql(self, text: str, *, listener: Listener | None = None) -> DataFrame:
+        """Run a query, DML or DDL; bare table names mean the configured namespace, and alternates follow changes."""
         from relayout.commit.tables import prepare_embedded_catalog
+        from relayout.jobs.alternates.cascade import run_followed
 
         prepare_embedded_catalog(self.config)
-        return run_statement(self.spark, self.config.catalog.name, self.config.namespace, text)
+        return run_followed(self.spark, self.config, text, listener or Silence())
+
+    def rollback(self, table: str, to: int, *, listener: Listener | None = None) -> Rollback:
+        """Make an older snapshot of a table the current one; its alternates follow."""
+        from relayout.jobs.rollback import roll_back
+
+        return roll_back(self.spark, self.config, table, to, listener or Silence())
+
+    def verify(self, table: str) -> Verification:
+        """Compare a table with its alternates: rows by count, columns by null counts and checksums."""
+        from relayout.jobs.verify import verify
+
+        return verify(self.spark, self.config, table)
 
     def status(self, tables: Sequence[str] = ()) -> LakeStatus:
         """How the tables are: layout, files, health, ledger."""
@@ -134,7 +148,7 @@ class Lake:
         """The work behind a stored plan, if the world is still the one it was made for."""
         from relayout.jobs.apply import refuse_if_moved
 
-        declared = {name for name, table in self.config.tables.items() if table.source}
+        declared = {name for name, table in self.config.tables.items() if table.source or table.alternates}
         gone = [table.table for table in plan.tables if table.table not in declared]
         if gone:
             raise PlanStale(

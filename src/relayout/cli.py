@@ -308,7 +308,8 @@ def sql(
     # PySpark hands moments out in this process's zone; the session counts in UTC, and so must what is printed.
     os.environ["TZ"] = "UTC"
     time.tzset()
-    frame = context.obj.lake().sql(statement)
+    with _progress() as listener:
+        frame = context.obj.lake().sql(statement, listener=listener)
     write = {RowFormat.TABLE: rows_table, RowFormat.CSV: rows_csv, RowFormat.JSON: rows_json}
     chosen = RowFormat.JSON if context.obj.as_json or as_json else row_format
     try:
@@ -366,6 +367,36 @@ def invalidate(
     marked = context.obj.lake().invalidate(table, batch or (), dry_run=dry_run)
     _show(marked.to_json(), invalidation_text(marked.table, marked.batches, dry_run), context.obj.as_json or as_json)
     return FINDINGS if dry_run and marked.batches else DONE
+
+
+@app.command()
+def rollback(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Any table of the catalog.")],
+    to: Annotated[int, typer.Option("--to", metavar="SNAPSHOT", help="A snapshot that the table came from.")],
+    as_json: AsJson = False,
+) -> int:
+    """Go back to an older snapshot of a table; its alternates follow."""
+    from relayout.report.rollback_text import rollback_text
+
+    with _progress() as listener:
+        done = context.obj.lake().rollback(table, to, listener=listener)
+    _show(done.to_json(), rollback_text(done), context.obj.as_json or as_json)
+    return DONE if done.complete else FINDINGS
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Any table of the catalog.")],
+    as_json: AsJson = False,
+) -> int:
+    """Compare alternates with their table by counts and checksums."""
+    from relayout.report.verification_text import verification_text
+
+    found = context.obj.lake().verify(table)
+    _show(found.to_json(), verification_text(found), context.obj.as_json or as_json)
+    return DONE if found.clean else FINDINGS
 
 
 def _write_plan(file: Path, text: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from relayout.commit.batches import ATTEMPTS, DOUBT_SECONDS, conflict_filter
 from relayout.commit.failpoints import passing
 from relayout.commit.removals import removal_of
+from relayout.commit.tables import roll_back_table
 from relayout.config import Config
 from relayout.errors import CommitConflict, CommitUnknown, EngineError, EnvironmentProblem
 from relayout.kernels.outputs import FilesByBatch
@@ -103,7 +104,7 @@ class AlternatePublisher:
 
     def roll_back(self, snapshot_id: int) -> None:
         """Make an older snapshot of the alternate the current one."""
-        self._java().commit_rollback(snapshot_id)
+        roll_back_table(self._spark, self._config, self._name, snapshot_id)
 
     def _attempt(self, native: Table, facts: TableFacts, relaid: Relaid, account: Account) -> Snapshot | None:
         keys = relaid.replaced

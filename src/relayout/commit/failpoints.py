@@ -20,6 +20,13 @@ PLACES = (
     "run-ends",
 )
 
+PLACES_OF_ALTERNATES = (
+    "alternate-created",
+    "alternate-files-written",
+    "before-alternate-commit",
+    "after-alternate-commit",
+)
+
 _passed: Counter[str] = Counter()
 
 

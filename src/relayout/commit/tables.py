@@ -125,6 +125,11 @@ def change_layout(spark: SparkSession, config: Config, name: TableName, layout: 
     set_sort(spark, config, name, layout)
 
 
+def roll_back_table(spark: SparkSession, config: Config, name: TableName, snapshot_id: int) -> None:
+    """Make an ancestor of the current snapshot the current one."""
+    _changed(lambda: _table(spark, config, name).commit_rollback(snapshot_id), name)
+
+
 def set_properties(spark: SparkSession, config: Config, name: TableName, properties: Mapping[str, str]) -> None:
     text = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in properties.items())
     spark.sql(f"ALTER TABLE {name.spark_sql(config.catalog.name)} SET TBLPROPERTIES ({text})")

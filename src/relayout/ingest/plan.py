@@ -295,6 +295,8 @@ def _differences(then: TablePlan, now: TablePlan) -> list[str]:
     if then.schema != now.schema:
         names = ", ".join(dict.fromkeys(name for name, _ in sorted({*then.schema} ^ {*now.schema})))
         found.append(f"its schema changed{f' ({names})' if names else ''}")
+    if [(one.name, one.layout) for one in then.alternates] != [(one.name, one.layout) for one in now.alternates]:
+        found.append("its alternates are declared otherwise now")
     planned = {batch.key: batch for batch in then.batches}
     present = {batch.key: batch for batch in now.batches}
     for key in sorted(planned.keys() | present.keys(), key=BatchKey.sort_key):

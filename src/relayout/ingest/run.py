@@ -148,7 +148,11 @@ def _joined(unit: Unit, results: list[dict[str, Any]], others: Sequence[str]) ->
         reason = f"rows of batch {min(strangers, key=BatchKey.sort_key)} appeared since the sources were listed"
         return UnitResult(unit, {}, {}, {}, reason, moved=True, left=left)
     also = {
-        table: laid_out(unit.keys, [result["others"][number] for result in results])
+        table: laid_out(
+            unit.keys,
+            [result["others"][number] for result in results],
+            sum(result["seconds"][number] for result in results if result["seconds"]),
+        )
         for number, table in enumerate(others)
     }
     return UnitResult(unit, files, hashes, also)

@@ -20,7 +20,7 @@ from relayout.commit.tables import (
 )
 from relayout.config import Config
 from relayout.errors import CommitConflict, PlanStale, RelayoutError
-from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Change, Drop, IngestPlan, PlannedBatch, what_moved
+from relayout.ingest.plan import OVERWRITE_EDITS, PRUNE, Change, Drop, IngestPlan, PlannedBatch, TablePlan, what_moved
 from relayout.jobs.alternates.keeper import Keeper, Run
 from relayout.jobs.alternates.pruning import prune
 from relayout.jobs.apply_table import RunContext, TableRun
@@ -33,6 +33,7 @@ from relayout.jobs.tidying import tidy
 from relayout.ledger.records import BASE_LAYOUT, State
 from relayout.report.log_lines import snapshot_committed, table_begins, table_complete
 from relayout.table.batches import BatchKey
+from relayout.table.names import TableName
 from relayout.table.schemas import Column
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def runs_anything(planned: PlannedWork, options: ApplyOptions) -> bool:
     """Whether a run would change anything, so that a session is worth its start."""
     if options.prune and planned.plan.drops:
         return True
+    if any(alternate.has_work for table in planned.plan.tables for alternate in table.alternates):
+        return True
     return any(_has_work(work, options) for work in planned.works.values())
 
 
 def _has_work(work: TableWork, options: ApplyOptions) -> bool:
     if work.state.unrecorded or (work.plan.change is not Change.NONE and not options.only_failed):
-        return True
-    if any(alternate.has_work for alternate in work.plan.alternates):
         return True
     for batch in options.considered(work):
         failed = work.state.failed.get(batch.key)
@@ -144,8 +145,10 @@ class Apply:
             for plan in planned.plan.tables:
                 if plan.problem:
                     tables.append(TableReceipt(plan.table, plan.change.value, (), 0.0, error=plan.problem))
-                else:
+                elif plan.table in planned.works:
                     tables.append(self._table(context, planned.works[plan.table]))
+                else:
+                    tables.append(self._followed(plan))
         except KeyboardInterrupt:
             context.stopping.set()
             self._spark.sparkContext.cancelJobsWithTag(self._run_id)
@@ -172,13 +175,12 @@ class Apply:
             if work.plan.change is Change.RELAYOUT:
                 before = census_of(self._spark, self._config, work)
             changed = self._changed(work)
-            keeper = Keeper(
-                Run(self._spark, self._config, self._plan_id, self._run_id, self._listener), work.name, work.declared
-            )
-            keeper.prepare()
-            self._rounds(context, changed, receipts, keeper)
-            self._ledger.write()
-            alternates = keeper.catch_up()
+            run = Run(self._spark, self._config, self._plan_id, self._run_id, self._listener, self._ledger)
+            with Keeper(run, work.name, work.declared) as keeper:
+                keeper.prepare()
+                self._rounds(context, changed, receipts, keeper)
+                self._ledger.write()
+                alternates = keeper.catch_up()
         except RelayoutError as problem:
             error = str(problem)
             self._listener.line(Level.ERROR, f"{name}: {problem.what}")
@@ -197,6 +199,16 @@ class Apply:
         for snapshot_id in receipt.snapshot_ids:
             self._listener.line(Level.INFO, snapshot_committed(snapshot_id))
         return receipt
+
+    def _followed(self, plan: TablePlan) -> TableReceipt:
+        """A table that others fill: its alternates are brought up to it."""
+        begun = time.monotonic()
+        name = TableName(tuple(self._config.namespace.split(".")), plan.table)
+        run = Run(self._spark, self._config, self._plan_id, self._run_id, self._listener, self._ledger)
+        with Keeper(run, name, self._config.tables[plan.table]) as keeper:
+            keeper.prepare()
+            alternates = keeper.catch_up()
+        return TableReceipt(plan.table, plan.change.value, (), time.monotonic() - begun, alternates=alternates)
 
     def _rounds(self, context: RunContext, work: TableWork, receipts: list[BatchReceipt], keeper: Keeper) -> None:
         """Run what is allowed; what moved meanwhile is planned again and run, a few times at most."""

@@ -81,9 +81,9 @@ class Planner:
         """Plan the named tables, or all that have a source, and what is no longer declared."""
         chosen = chosen_tables(self._config, tables)
         if len(chosen) == 1 or tables:
-            works = {declared.name: self.plan_table(declared) for declared in chosen}
-            plan = IngestPlan(tuple(work.plan for work in works.values()), () if tables else self._drops())
-            return PlannedWork(plan, works)
+            works = {declared.name: self.plan_table(declared) for declared in chosen if declared.source}
+            plans = [works[one.name].plan if one.source else self._followed(one) for one in chosen]
+            return PlannedWork(IngestPlan(tuple(plans), () if tables else self._drops()), works)
         return self._planned(chosen, self._drops())
 
     def plan_again(self, stored: IngestPlan) -> PlannedWork:
@@ -97,12 +97,33 @@ class Planner:
         plans: list[TablePlan] = []
         for declared in chosen:
             try:
+                if not declared.source:
+                    plans.append(self._followed(declared))
+                    continue
                 work = self.plan_table(declared)
                 works[declared.name] = work
                 plans.append(work.plan)
             except RelayoutError as error:
                 plans.append(_troubled(declared, error))
         return PlannedWork(IngestPlan(tuple(plans), drops), works)
+
+    def _followed(self, declared: Table) -> TablePlan:
+        """The plan of a table that others fill: only its alternates are ours to bring up."""
+        name = TableName(tuple(self._config.namespace.split(".")), declared.name)
+        native = self._reader.load(name)
+        if native is None:
+            return replace(_untouched(declared), notes=("nobody has made this table yet; it has no source",))
+        facts = facts_of(native, name)
+        types = {column.name: column.type for column in facts.schema}
+        size = int(facts.ancestry[0].summary.get("total-files-size", "0")) if facts.ancestry else 0
+        return replace(
+            _untouched(declared),
+            layout=describe(facts.layout),
+            base_snapshot_id=facts.current_snapshot_id,
+            alternates=alternate_plans(
+                Base(declared, facts, native, types, size), alternates_in(self._reader, self._config)
+            ),
+        )
 
     def plan_table(self, declared: Table) -> TableWork:
         """Plan one table."""
@@ -241,9 +262,9 @@ class _Look:
 
 
 def chosen_tables(config: Config, names: Sequence[str]) -> list[Table]:
-    """The tables that were asked for by bare or full name; all declared ones with a source when none was."""
+    """The tables that were asked for by bare or full name; when none was, all with a source or alternates."""
     if not names:
-        return [table for table in config.tables.values() if table.source]
+        return [table for table in config.tables.values() if table.source or table.alternates]
     chosen = []
     for text in names:
         name = parse(text, config.namespace, config.catalog.name)
@@ -254,7 +275,7 @@ def chosen_tables(config: Config, names: Sequence[str]) -> list[Table]:
                 where=config.file,
                 next="declared tables: " + (", ".join(sorted(config.tables)) or "none"),
             )
-        if not table.source:
+        if not table.source and not table.alternates:
             raise MissingError(
                 f"table {text!r} has no source to ingest", where=config.file, next="declare `source` for it"
             )
@@ -332,6 +353,11 @@ def _cost(batches: Sequence[PlannedBatch], assignment: Assignment) -> Cost:
 
 
 def _troubled(declared: Table, error: RelayoutError) -> TablePlan:
+    return replace(_untouched(declared), problem=str(error))
+
+
+def _untouched(declared: Table) -> TablePlan:
+    """A plan that has nothing done to the table itself."""
     return TablePlan(
         table=declared.name,
         layout=describe(layout_of(declared)),
@@ -344,5 +370,4 @@ def _troubled(declared: Table, error: RelayoutError) -> TablePlan:
         engine_reason="",
         batches=(),
         done=0,
-        problem=str(error),
     )

@@ -7,9 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from relayout.alternates.registry import Found
 from relayout.config import Config
 from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE, Table
 from relayout.errors import MissingError, RelayoutError
+from relayout.jobs.alternates.shelf import alternates_in
+from relayout.jobs.alternates.status import alternates_status
 from relayout.jobs.record import now_ms
 from relayout.ledger.records import BASE_LAYOUT, BatchRecord
 from relayout.ledger.state import judge
@@ -145,7 +148,12 @@ class _Look:
             ),
             health=health,
             ledger=ledger,
+            alternates=alternates_status(declared, facts, native, self._alternates, {}),
         )
+
+    @cached_property
+    def _alternates(self) -> tuple[Found, ...]:
+        return alternates_in(self._reader, self._config)
 
     def _ledger(self, name: TableName, facts: TableFacts | None) -> LedgerStatus:
         if self._detailed:

@@ -14,6 +14,7 @@ from relayout.ledger.records import BASE_LAYOUT
 from relayout.read.catalog import CatalogReader
 from relayout.read.ledger import LedgerReader
 from relayout.spark.jvm.iceberg import JavaTable
+from relayout.table.names import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,24 +24,23 @@ def tidy(spark: SparkSession, config: Config, work: TableWork, ledger: LedgerWri
     """Write the lines that a run which died did not, note the files it left, delete those that were noted a day ago."""
     name = work.declared.name
     ledger.add(repaired(name, BASE_LAYOUT, work.state.unrecorded, work.batches, work.shared))
+    sweep(spark, config, work.name, name, BASE_LAYOUT, ledger)
+
+
+def sweep(spark: SparkSession, config: Config, table: TableName, owner: str, layout: str, ledger: LedgerWriter) -> None:
+    """Files that runs left in the table which holds a layout of the declared table `owner`."""
     reader = CatalogReader(config)
-    native = reader.load(work.name)
+    native = reader.load(table)
     if native is None:
         return
-    place = JavaTable(spark, work.name.spark_sql(config.catalog.name)).data_location()
+    place = JavaTable(spark, table.spark_sql(config.catalog.name)).data_location()
     with dead_runs(place) as run_ids:
         for run_id in run_ids:
-            note_left_files(config, work, place, run_id, ledger)
+            left = unreferenced(native, files_of_run(place, run_id))
+            if left:
+                ledger.add([files_left(owner, layout, run_id, left)])
         if run_ids:
             ledger.write()
-    noted = expired_left_files(LedgerReader(config, reader).records_with_left_files(name), now_ms())
-    delete_left_files(native, noted, dict(config.catalog.properties))
-
-
-def note_left_files(config: Config, work: TableWork, place: str, run_id: str, ledger: LedgerWriter) -> None:
-    """Tell the ledger of files that carry a run's id and that no snapshot refers to."""
-    written = files_of_run(place, run_id)
-    native = CatalogReader(config).load(work.name)
-    left = unreferenced(native, written) if native is not None else set()
-    if left:
-        ledger.add([files_left(work.declared.name, BASE_LAYOUT, run_id, left)])
+    noted = LedgerReader(config, reader).records_with_left_files(owner)
+    own = expired_left_files((record for record in noted if record.layout == layout), now_ms())
+    delete_left_files(native, own, dict(config.catalog.properties))

@@ -22,19 +22,23 @@ def check_columns(config: Config, declared: Table, schema: TableSchema) -> None:
     named += [("incremental_keys", name) for name in declared.incremental_keys]
     for alternate in declared.alternates:
         where = f"alternate_partitions.{alternate.name}"
-        named += [(where, key.name) for key in alternate.partitions]
+        named += [(where, name) for name in layout_of(alternate).columns]
+        named += [(where, name) for name in (alternate.cluster.by if alternate.cluster else ())]
         named += [(where, name) for name in (*alternate.batch_partition_columns, *alternate.incremental_keys)]
     for key, column in dict.fromkeys(named):
         if column not in types:
             near = difflib.get_close_matches(column, types, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(types) or 'none'}"
             problems.append(_problem(config, declared, key, f"there is no column {column!r} in the sources", hint))
-    for field in layout.partition:
+    levels = [("partitions", field) for field in layout.partition]
+    for alternate in declared.alternates:
+        levels += [(f"alternate_partitions.{alternate.name}", field) for field in layout_of(alternate).partition]
+    for key, field in levels:
         if field.column in types:
             try:
                 transform_result_type(field.transform, types[field.column])
             except ValueError as error:
-                problems.append(_problem(config, declared, "partitions", str(error).splitlines()[0], ""))
+                problems.append(_problem(config, declared, key, str(error).splitlines()[0], ""))
     for name in declared.batch_partition_columns:
         if name in declared.columns:
             what = f"{name!r} is computed by `columns`, so files cannot be assigned to batches by it"

@@ -128,7 +128,7 @@ def write_incoming(tasks: Mapping[int, IngestTask]) -> Any:
         task = tasks[_partition_id()]
         walk = iter(batches)
         first = next(walk, None)
-        layouts = Layouts([], [[] for _ in task.others])
+        layouts = Layouts([], [[] for _ in task.others], [])
         if first is not None:
             with _Workbench(task) as bench:
                 layouts = bench.write_arrow(first, walk)
@@ -158,7 +158,7 @@ def failure_text(error: BaseException) -> str:
 
 def _told(layouts: Layouts) -> dict[str, Any]:
     others = [other if isinstance(other, str) else [_plain(output) for output in other] for other in layouts.others]
-    return {"outputs": [_plain(output) for output in layouts.files], "others": others}
+    return {"outputs": [_plain(output) for output in layouts.files], "others": others, "seconds": layouts.seconds}
 
 
 def _plain(output: OutputFile) -> dict[str, Any]:

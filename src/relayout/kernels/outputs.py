@@ -16,11 +16,15 @@ FilesByBatch = Mapping[BatchKey, tuple[Mapping[str, Any], ...]]
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """What several tasks wrote for one target: files by batch, or an error and the files it left."""
+    """What several tasks wrote for one target: files by batch, or an error and the files it left.
+
+    `seconds` is what it took in addition to whatever else the tasks did.
+    """
 
     files: FilesByBatch
     error: str = ""
     left: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -36,13 +40,13 @@ def by_batch(keys: Iterable[BatchKey], outputs: Iterable[Result]) -> FilesByBatc
     return {key: tuple(members) for key, members in files.items()}
 
 
-def laid_out(keys: Iterable[BatchKey], parts: Sequence[Sequence[Result] | str]) -> LaidOut:
+def laid_out(keys: Iterable[BatchKey], parts: Sequence[Sequence[Result] | str], seconds: float = 0.0) -> LaidOut:
     """The files of all parts; where one part failed the others are of no use."""
     outputs = [output for part in parts if not isinstance(part, str) for output in part]
     error = next((part for part in parts if isinstance(part, str)), "")
     if error:
-        return LaidOut({}, error, tuple(output["content"]["file-path"] for output in outputs))
-    return LaidOut(by_batch(keys, outputs))
+        return LaidOut({}, error, tuple(output["content"]["file-path"] for output in outputs), seconds)
+    return LaidOut(by_batch(keys, outputs), seconds=seconds)
 
 
 def paths_in(result: Result) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,10 +96,14 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """Files of the target that was asked for, and of each other target in its order: its files, or why it has none."""
+    """Files of the target that was asked for, and of each other target in its order: its files, or why it has none.
+
+    `seconds` is what each of the others took.
+    """
 
     files: list[OutputFile]
     others: list[list[OutputFile] | str]
+    seconds: list[float]
 
     @property
     def all_files(self) -> list[OutputFile]:
@@ -130,13 +135,16 @@ def write_layouts(
     with _folder_in(target) as folder:
         written = _written(connection, relation, target, constants, folder)
         again: list[list[OutputFile] | str] = []
+        seconds: list[float] = []
         for other in others:
+            begun = time.monotonic()
             try:
                 again.append(_laid_out_again(connection, written, other, constants))
             except Exception as error:  # noqa: BLE001
                 # The reason travels as a value: the target itself has its rows, and must not wait for this one.
                 again.append(_first_line(error))
-        return Layouts(_published(written, target), again)
+            seconds.append(round(time.monotonic() - begun, 3))
+        return Layouts(_published(written, target), again, seconds)
 
 
 @contextmanager

@@ -77,8 +77,21 @@ def _ancestry_of(metadata: TableMetadata) -> tuple[Snapshot, ...]:
     return tuple(found)
 
 
-def fields_by_name(table: Table) -> dict[str, int]:
-    """Ids of all fields by their full names, nested ones too."""
+def fields_by_name(table: Table, snapshot_id: int | None = None) -> dict[str, int]:
+    """Ids of all fields by their full names, nested ones too, at present or as a snapshot has them."""
     from pyiceberg.schema import index_name_by_id
 
-    return {name: field_id for field_id, name in index_name_by_id(table.schema()).items()}
+    schema = table.schema()
+    snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
+    if snapshot is not None and snapshot.schema_id is not None:
+        schema = table.schemas()[snapshot.schema_id]
+    return {name: field_id for field_id, name in index_name_by_id(schema).items()}
+
+
+def means_the_same(table: Table, snapshot_id: int) -> bool:
+    """Whether a snapshot's columns still are what they were; whole new ones that are null in old rows may be there."""
+    then, now = fields_by_name(table, snapshot_id), fields_by_name(table)
+    columns = {name.partition(".")[0] for name in then}
+    defaults = any(getattr(field, "initial_default", None) is not None for field in table.schema().fields)
+    kept = {name: field_id for name, field_id in now.items() if name.partition(".")[0] in columns}
+    return kept == then and (then == now or not defaults)

@@ -9,6 +9,7 @@ from relayout.read.census import CLASS_NAMES
 from relayout.report.columns import GAP, aligned, line_of, widths_of, wrapped
 from relayout.report.printable import one_line, printable
 from relayout.report.sections import MARGIN, WIDTH, joined, labelled, several_lines
+from relayout.report.status_alternates import alternate_lines
 from relayout.table.quantities import count_text, duration_text, size_text
 from relayout.upkeep.health import Health
 from relayout.upkeep.lake_status import (
@@ -111,7 +112,12 @@ def _detail_lines(table: TableStatus, at_ms: int, width: int) -> list[str]:
         lines += labelled("rows", _rows_text(table.files), width)
     lines += _ledger_lines(table.ledger, at_ms, width)
     lines += _health_lines(table.health, width) if table.health else []
-    for part in (_spec_lines(table.specs, table.files, width), _batch_lines(table.ledger, at_ms, width)):
+    parts = (
+        alternate_lines(table.alternates, at_ms, width),
+        _spec_lines(table.specs, table.files, width),
+        _batch_lines(table.ledger, at_ms, width),
+    )
+    for part in parts:
         lines += ["", *part] if part else []
     return lines
 

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Rows of a table at one snapshot; `condition` is Spark SQL, `columns` are those that the snapshot has."""
+    """Rows of a table at one snapshot, in its columns of that time, or at present where there is none.
+
+    `condition` is Spark SQL, `columns` are those that there are.
+    """
 
     full_name: str
-    snapshot_id: int
+    snapshot_id: int | None
     condition: str
     columns: tuple[str, ...]
 
@@ -31,7 +34,12 @@ def frame_of(spark: SparkSession, rows: TableRows, columns: Sequence[tuple[str, 
         f"cast({quote_spark(name) if name in held else 'null'} as {spark_type(kind)}) as {incoming_name(position)}"
         for position, (name, kind) in enumerate(columns)
     ]
-    frame = spark.read.option("versionAsOf", str(rows.snapshot_id)).table(rows.full_name)
+    if rows.snapshot_id is None:
+        # A session of the user's may cache tables; Iceberg pins the snapshot of what is loaded here.
+        spark.catalog.refreshTable(rows.full_name)
+        frame = spark.read.table(rows.full_name)
+    else:
+        frame = spark.read.option("versionAsOf", str(rows.snapshot_id)).table(rows.full_name)
     return frame.where(rows.condition).selectExpr(*select)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from relayout.read.census import CLASS_NAMES, FileCensus
 from relayout.table.batches import BatchKey
+from relayout.upkeep.alternate_status import NO_ALTERNATES, AlternatesStatus
 from relayout.upkeep.health import Health
 
 STATUS_SCHEMA = 1
@@ -140,6 +141,7 @@ class TableStatus:
     specs: tuple[SpecStatus, ...] = ()
     health: Health | None = None
     ledger: LedgerStatus = LedgerStatus()
+    alternates: AlternatesStatus = NO_ALTERNATES
 
     def to_json(self, *, with_batches: bool) -> dict[str, Any]:
         listed = {"batches": [batch.to_json() for batch in self.ledger.batches]} if with_batches else {}
@@ -158,6 +160,7 @@ class TableStatus:
             "specs": [self._spec_json(spec) for spec in self.specs],
             "health": None if self.health is None else self.health.to_json(),
             "ledger": self.ledger.to_json(),
+            **self.alternates.to_json(),
             **listed,
         }
 

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from relayout.alternates.freshness import head_account
+from relayout.alternates.freshness import freshest, head_account
 from relayout.alternates.registry import Found
 from relayout.api import Lake
 from relayout.jobs.alternates.shelf import alternates_in
 from relayout.read.catalog import CatalogReader
+from relayout.read.tables import facts_of
 from relayout.table.alternates import Account
+from relayout.table.facts import TableFacts
+from relayout.table.names import TableName
 
 Row = Mapping[str, Any]
 
@@ -37,9 +40,17 @@ class Farm:
             "alternate_partitions": list(alternates),
             **table,
         }
+        told = {key: value for key, value in told.items() if value is not None}
         self.lake = self._make_lake(
             self._folder / "lake", {"income": told}, defaults={"retries": 1, "retry_delay_ms": 1}
         )
+        return self.lake
+
+    def undeclare(self) -> Lake:
+        """The same lake with another table, which has one source file."""
+        other = self._folder / "in" / "other.json"
+        other.write_text('{"a": 1}\n', "utf-8")
+        self.lake = self._make_lake(self._folder / "lake", {"other": {"source": str(other)}})
         return self.lake
 
     def source(self, year: int, *rows: Row, name: str = "a") -> None:
@@ -67,6 +78,27 @@ class Farm:
         account = head_account(self.alternates[name].facts.ancestry)
         assert account is not None
         return account
+
+    @property
+    def base(self) -> TableFacts:
+        name = TableName(("db",), "income")
+        native = CatalogReader(self.lake.config).load(name)
+        assert native is not None
+        return facts_of(native, name)
+
+    def assert_honest(self) -> None:
+        """What each alternate would serve of the base's current snapshot is what the base holds there."""
+        base = self.base
+        rows = self.lake.table("income").scan().to_arrow().to_pylist()
+        for found in self.alternates.values():
+            fresh = freshest(found.facts.ancestry, base.ancestry)
+            if fresh is None:
+                continue
+            own = self.lake.table(found.table).scan(snapshot_id=fresh.snapshot_id).to_arrow().to_pylist()
+            named = {dict(key.items).get("year") for key in fresh.account.batches}
+            served = [[row for row in each if (row["year"] in named) == fresh.account.only] for each in (rows, own)]
+            expected, seen = (Counter(repr(sorted(row.items())) for row in each) for each in served)
+            assert seen == expected, found.name
 
     def assert_in_step(self, *names: str) -> None:
         """Each alternate holds exactly the rows of the base, and says so of the base's current snapshot."""

@@ -91,6 +91,9 @@ def test_the_whole_document() -> None:
                 "histogram": empty | {"<8M": 2},
             },
         ],
+        "alternates": [],
+        "amplification": None,
+        "amplification_budget": 3.0,
         "ledger": {
             "done": 1,
             "failed": 0,

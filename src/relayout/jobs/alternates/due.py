@@ -10,6 +10,7 @@ from relayout.alternates.freshness import REPLACE, changes_since, head_account
 from relayout.alternates.registry import Found
 from relayout.ledger.records import BASE_LAYOUT, stamps_in
 from relayout.read.affected import affected_by
+from relayout.read.tables import means_the_same
 from relayout.table.alternates import Account
 from relayout.table.batches import BatchKey
 from relayout.table.facts import Snapshot, TableFacts
@@ -65,6 +66,14 @@ def due_of(
     return Due(now, _keys(spark, full_name, native, base, account, changes, columns))
 
 
+def lagging(base: TableFacts, found: Found) -> Due | None:
+    """Only the account has to move on: the base was rewritten since, and the history that proves it may be expired."""
+    account = head_account(found.facts.ancestry) if found.facts.ancestry else None
+    if account is None or not base.ancestry or account.base_snapshot_id == base.ancestry[0].snapshot_id:
+        return None
+    return Due(base.ancestry[0].snapshot_id, ())
+
+
 def _keys(
     spark: SparkSession | None,
     full_name: str,
@@ -82,6 +91,8 @@ def _keys(
         if not stamps:
             foreign.append(snapshot)
     held = {column.name for column in base.schema}
+    if not {name for key in keys for name in key.columns} <= held:
+        return EVERYTHING
     if foreign and (spark is None or not set(columns) <= held):
         return EVERYTHING
     if foreign and spark is not None:
@@ -90,7 +101,7 @@ def _keys(
             return EVERYTHING
         keys |= affected.keys
         for snapshot_id, paths in affected.mixed.items():
-            if native.metadata.snapshot_by_id(snapshot_id) is None:
+            if native.metadata.snapshot_by_id(snapshot_id) is None or not means_the_same(native, snapshot_id):
                 return EVERYTHING
             keys |= set(_batches_in(spark, full_name, snapshot_id, paths, base, columns))
     # The key without columns is every row, and so makes the others needless.

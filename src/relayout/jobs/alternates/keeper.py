@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,19 +24,21 @@ from relayout.commit.receipts import AlternateReceipt, Outcome
 from relayout.commit.removals import batch_predicate
 from relayout.commit.scratch import scratch_folder, scratch_of_run
 from relayout.config import Config
-from relayout.config.model import Alternate, Table
+from relayout.config.model import Table
 from relayout.errors import CommitConflict, RelayoutError
-from relayout.jobs.alternates.due import Due, content_of, due_of
+from relayout.jobs.alternates.due import Due, content_of, due_of, lagging
 from relayout.jobs.alternates.making import Maker
 from relayout.jobs.alternates.shelf import alternates_in, registry_for
+from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.progress import Level, Listener
+from relayout.jobs.tidying import sweep
 from relayout.kernels.ingest import failure_text
 from relayout.kernels.outputs import LaidOut
 from relayout.kernels.target import target_for
 from relayout.kernels.write import Target
 from relayout.read.catalog import CatalogReader
 from relayout.read.live_files import files_of_batches
-from relayout.read.tables import facts_of
+from relayout.read.tables import facts_of, fields_by_name, means_the_same
 from relayout.spark.jvm.iceberg import JavaTable
 from relayout.spark.table_rows import TableRows
 from relayout.table.alternates import MOST_HYBRID_BATCHES, Account
@@ -55,13 +58,14 @@ SMALLEST_PART_BYTES = 64_000_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all tables of one run share, as far as alternates need it."""
+    """What all tables of one run share, as far as alternates need it; without a ledger nothing is tidied up."""
 
     spark: SparkSession
     config: Config
     plan_id: str
     run_id: str
     listener: Listener
+    ledger: LedgerWriter | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +86,7 @@ class _Kept:
     error: str = ""
 
     def took(self, relaid: Relaid, seconds: float) -> None:
+        """Count what landed."""
         for stamp in relaid.stamps:
             self.rows += stamp.rows
             self.files += stamp.files
@@ -105,9 +110,13 @@ class _Kept:
 
 
 class Keeper:
-    """The alternates of one base; without declared ones and without old ones it does nothing."""
+    """The alternates of one base; without declared ones and without old ones it does nothing.
+
+    Inside its block it holds a scratch folder in every alternate, which tells the next run if this one dies.
+    """
 
     def __init__(self, run: Run, base: TableName, declared: Table) -> None:
+        self._scratch = ExitStack()
         self._run = run
         self._base = base
         self._declared = declared
@@ -117,11 +126,27 @@ class Keeper:
         self._broken: list[AlternateReceipt] = []
         self._store = dict(run.config.catalog.properties)
 
-    def prepare(self) -> None:
-        """Make what is declared and not there, bring the others to the base's columns, and list them at the base."""
+    def __enter__(self) -> Keeper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.close()
+
+    def prepare(self, *, make: bool = True) -> None:
+        """Make what is declared and not there, bring the others to the base's columns, and list them at the base.
+
+        Without `make` only those are kept that were built before.
+        """
         native, facts = self._look()
         if native is None or facts is None:
             return
+        try:
+            self._prepare(native, facts, make=make)
+        except Exception as error:  # noqa: BLE001
+            # Whatever is wrong with alternates, the base goes on without them.
+            self._cannot_keep(", ".join(one.name for one in self._declared.alternates), "", "", error)
+
+    def _prepare(self, native: NativeTable, facts: TableFacts, *, make: bool) -> None:
         found = alternates_in(self._reader, self._run.config)
         wanted = worthwhile(self._declared.alternates, layout_of(self._declared))
         registry = registry_for(wanted, found, facts, native)
@@ -130,13 +155,16 @@ class Keeper:
         exact = [name for name, _ in self._batch_columns(facts)]
         maker = Maker(self._run.spark, self._run.config, facts, native, exact)
         for alternate, match in registry.matched:
+            if not make and (match is None or not match.facts.ancestry):
+                continue
             try:
-                fitted = maker.fitted(match, alternate) if match else maker.made(alternate)
-                self._keep(fitted, facts)
+                self._keep(maker.fitted(match, alternate) if match else maker.made(alternate), facts)
             except Exception as error:  # noqa: BLE001
-                # Whatever is wrong with an alternate, the base goes on without it.
-                self._cannot_keep(alternate, match, error)
-        maker.listed({*self._kept, *(one.table for one in registry.others)})
+                # One that cannot be made or changed does not stand in the way of the others.
+                table, layout = (match.table, described(match.declaration)) if match else ("", "")
+                self._cannot_keep(alternate.name, table, layout, error)
+        there = {match.table for _, match in registry.matched if match}
+        maker.listed({*self._kept, *there, *(one.table for one in registry.others)})
         for old, successor in list(self._superseded(registry)):
             self._keep(old, facts, successor)
 
@@ -148,6 +176,9 @@ class Keeper:
     def _keep(self, found: Found, base: TableFacts, successor: str = "") -> None:
         run = self._run
         target = self._target(found, base)
+        if run.ledger is not None:
+            sweep(run.spark, run.config, found.facts.name, self._base.table, found.table, run.ledger)
+        self._scratch.enter_context(scratch_of_run(target.data_location, run.run_id))
         publisher = AlternatePublisher(run.spark, run.config, found.facts.name, run.plan_id, run.run_id)
         fresh = standing(found.facts.ancestry, base.ancestry) if base.ancestry else None
         follows = not found.facts.ancestry if fresh is None else _can_follow(fresh)
@@ -191,6 +222,7 @@ class Keeper:
         for table, parts in _by_table(units).items():
             kept = self._kept[table]
             kept.error = next((part.error for part in parts if part.error), kept.error)
+            kept.seconds += sum(part.seconds for part in parts)
             delete_own_files([path for part in parts for path in part.left], self._store)
             files = {key: members for part in parts for key, members in part.files.items() if key in keys}
             if files:
@@ -267,7 +299,8 @@ class Keeper:
         if native is None or facts is None:
             return None
         columns = [name for name, _ in self._batch_columns(facts)]
-        return due_of(self._run.spark, self._full_name, native, facts, kept.found, columns)
+        found = due_of(self._run.spark, self._full_name, native, facts, kept.found, columns)
+        return found or lagging(facts, kept.found)
 
     def _after_rollback(self, kept: _Kept) -> Found:
         """The alternate as it is; where the base went back to an older snapshot, the alternate goes along."""
@@ -293,7 +326,11 @@ class Keeper:
     def _refresh(self, due: Due, group: Sequence[_Kept]) -> None:
         """Read the base once for all these alternates; where that fails, once for each of them."""
         begun = time.monotonic()
-        results = self._rows_for(due, group)
+        try:
+            results = self._rows_for(due, group)
+        except Exception as error:  # noqa: BLE001
+            # Spark fails in three languages; one layout's failure is a value here.
+            results = [LaidOut({}, _what(error)) for _ in group]
         if len(group) > 1 and any(result.error for result in results):
             for result in results:
                 delete_own_files(result.paths, self._store)
@@ -302,7 +339,7 @@ class Keeper:
             return
         passing("alternate-files-written")
         for kept, result in zip(group, results, strict=True):
-            kept.action = kept.action or ("built" if due.everything else "refreshed")
+            kept.action = kept.action or ("built" if due.everything else "refreshed" if due.keys else "accounted for")
             kept.seconds += (time.monotonic() - begun) / len(group)
             if result.error:
                 delete_own_files(result.paths, self._store)
@@ -319,13 +356,19 @@ class Keeper:
         if native is None or facts is None:
             return [LaidOut({}, "the base was dropped meanwhile") for _ in group]
         condition = "true" if due.everything else batch_predicate(due.keys, facts)
-        names = tuple(column.name for column in facts.schema)
-        rows = TableRows(self._full_name, due.base_snapshot_id, condition, names)
+        same = means_the_same(native, due.base_snapshot_id)
+        # Where columns were renamed since, only the table as it is now can tell which is which.
+        at = due.base_snapshot_id if same else None
+        held = {field.name for field in native.schema().fields} & fields_by_name(native, at).keys()
+        rows = TableRows(self._full_name, at, condition, tuple(held))
         prefix = f"{self._run.run_id}-{uuid.uuid4().hex[:6]}"
         targets = [replace(kept.target, file_prefix=prefix) for kept in group]
         parts = self._parts(native, due)
-        with scratch_of_run(targets[0].data_location, self._run.run_id):
-            return lay_out(self._run.spark, rows, targets, self._run.config.spark.task_memory_bytes, parts)
+        laid_out = lay_out(self._run.spark, rows, targets, self._run.config.spark.task_memory_bytes, parts)
+        present = self._look()[1]
+        if at is None and (present is None or present.current_snapshot_id != due.base_snapshot_id):
+            return [replace(each, error=each.error or "the base changed while it was read") for each in laid_out]
+        return laid_out
 
     def _parts(self, native: NativeTable, due: Due) -> int:
         files = files_of_batches(native, due.keys)
@@ -343,13 +386,10 @@ class Keeper:
             Level.ERROR, f"Alternate {kept.found.name} of {self._base.table} is behind: {kept.error}"
         )
 
-    def _cannot_keep(self, alternate: Alternate, match: Found | None, error: Exception) -> None:
+    def _cannot_keep(self, name: str, table: str, layout: str, error: Exception) -> None:
         what = _what(error)
-        text = f"Alternate {alternate.name} of {self._base.table} cannot be kept: {what}"
-        self._run.listener.line(Level.ERROR, text)
-        layout = described(match.declaration) if match else ""
-        table = match.table if match else ""
-        self._broken.append(AlternateReceipt(alternate.name, table, layout, "prepared", Outcome.FAILED, note=what))
+        self._run.listener.line(Level.ERROR, f"Alternate {name} of {self._base.table} cannot be kept: {what}")
+        self._broken.append(AlternateReceipt(name, table, layout, "prepared", Outcome.FAILED, note=what))
 
 
 def _what(error: Exception) -> str:

@@ -19,8 +19,6 @@ from relayout.table.layouts import layout_of
 if TYPE_CHECKING:
     from pyiceberg.table import Table as NativeTable
 
-MOST_STALE_SHOWN = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Base:
@@ -71,7 +69,7 @@ def _state(base: Base, found: Found) -> tuple[Step, str, tuple[str, ...]]:
     if due.everything:
         built = bool(found.facts.ancestry)
         return Step.REFRESH, "the table was changed otherwise than by loading" if built else "is not built yet", ()
-    return Step.REFRESH, "is behind the table", tuple(str(key) for key in due.keys[:MOST_STALE_SHOWN])
+    return Step.REFRESH, "is behind the table", tuple(str(key) for key in due.keys)
 
 
 def alternate_drops(

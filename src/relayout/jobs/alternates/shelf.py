@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from relayout.alternates.registry import Found, Registry, registry_of
 from relayout.config import Config
 from relayout.config.model import ALTERNATE_PREFIX, Alternate
+from relayout.errors import RelayoutError, Retry
 from relayout.read.catalog import CatalogReader
 from relayout.read.tables import facts_of, fields_by_name
 from relayout.table.facts import TableFacts
@@ -18,15 +19,25 @@ if TYPE_CHECKING:
 
 
 def alternates_in(reader: CatalogReader, config: Config) -> tuple[Found, ...]:
-    """Every alternate of the configured namespace, whatever its base is."""
+    """Every alternate of the configured namespace, whatever its base is; a damaged one counts as not there."""
     home = tuple(config.namespace.split("."))
     found = []
     for table in reader.table_names(config.namespace):
         if table.startswith(ALTERNATE_PREFIX):
-            native = reader.load(TableName(home, table))
+            native = _loaded(reader, TableName(home, table))
             if native is not None:
                 found.append(Found(facts_of(native, TableName(home, table))))
     return tuple(one for one in found if one.facts.is_managed)
+
+
+def _loaded(reader: CatalogReader, name: TableName) -> NativeTable | None:
+    try:
+        return reader.load(name)
+    except RelayoutError as error:
+        # A catalog that does not answer must not make us build everything again.
+        if error.retry is Retry.SAFE:
+            raise
+        return None
 
 
 def registry_for(
