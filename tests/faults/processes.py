@@ -40,6 +40,7 @@ class SecondProcess:
     def __init__(self, folder: Path, spark: dict[str, str]) -> None:
         self._folder = folder
         self._orders = 0
+        self._at_work = False
         program = [sys.executable, str(Path(__file__).with_name("second_process.py"))]
         warehouse = {"warehouse": str(folder / "lake"), "spark": spark, "tables": {}}
         self._process = subprocess.Popen(
@@ -48,6 +49,10 @@ class SecondProcess:
 
     def start(self, scene: Scene, *arguments: str, **environment: str) -> int:
         """Give the order and return the pid of the process that works on it."""
+        if self._at_work:
+            # Whoever gave the last order did not wait for its end.
+            self._answer()
+        self._at_work = True
         self._orders += 1
         self._output = self._folder / f"output-{self._orders}"
         order = {
@@ -61,7 +66,9 @@ class SecondProcess:
         return int(self._answer()["pid"])
 
     def ended(self) -> Ended:
-        return Ended(int(self._answer()["exit"]), self._output.read_text("utf-8"))
+        code = int(self._answer()["exit"])
+        self._at_work = False
+        return Ended(code, self._output.read_text("utf-8"))
 
     def run(self, scene: Scene, *arguments: str, **environment: str) -> Ended:
         self.start(scene, *arguments, **environment)

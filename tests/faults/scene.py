@@ -12,6 +12,7 @@ from typing import Any
 
 import relayout
 from relayout.api import Lake
+from relayout.commit.receipts import Receipt
 from relayout.jobs.plan import Planner
 from relayout.ledger.records import BASE_LAYOUT, BatchRecord, stamps_in
 from relayout.ledger.state import LedgerState, judge
@@ -118,6 +119,12 @@ class Scene:
         plan = Planner(self.lake.config, _no_spark).plan().plan
         assert [table.problem for table in plan.tables] == [""]
         return {str(batch.key): batch.needs or str(batch.reason) for batch in plan.tables[0].batches}
+
+    def load(self) -> Receipt:
+        """Apply in this process; everything must go well."""
+        receipt = self.lake.apply()
+        assert receipt.complete, receipt.to_json()
+        return receipt
 
     def whole(self, *states: Counter[Row]) -> None:
         """Readers see each year's rows as they are in one of the states, never a mixture."""

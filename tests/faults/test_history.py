@@ -18,7 +18,7 @@ def loaded(tmp_path: Path) -> Scene:
     scene = Scene(tmp_path)
     for year in (2020, 2021, 2022):
         scene.write(year, "a", range(10))
-    assert scene.lake.apply().complete
+    scene.load()
     return scene
 
 
@@ -37,7 +37,7 @@ def test_expired_snapshots_are_still_known_to_be_done(loaded: Scene) -> None:
     untouched = files_of(loaded, "year != 2021")
     loaded.write(2021, "a", range(5), value=1)
     assert loaded.pending() == {"{year=2021}": "source changed"}
-    receipt = loaded.lake.apply()
+    receipt = loaded.load()
     assert [str(batch.key) for batch in receipt.tables[0].batches] == ["{year=2021}"]
     assert loaded.rows() == loaded.source_rows()
     assert files_of(loaded, "year != 2021") == untouched
@@ -51,7 +51,7 @@ def test_foreign_snapshots_before_and_after_expiry_break_no_chain(loaded: Scene)
     expire(loaded)
     assert loaded.pending() == {}
     loaded.write(2021, "a", range(5), value=1)
-    loaded.lake.apply()
+    loaded.load()
     assert loaded.rows() == loaded.source_rows()
     assert loaded.pending() == {}
     expire(loaded)
@@ -62,10 +62,10 @@ def test_a_rollback_reopens_exactly_what_it_undid(loaded: Scene) -> None:
     first = loaded.facts().current_snapshot_id
     loaded.write(2021, "a", range(5), value=1)
     loaded.write(2023, "a", range(5), value=1)
-    loaded.lake.apply()
+    loaded.load()
     loaded.call(f"rollback_to_snapshot(table => 'db.readings', snapshot_id => {first})")
     assert loaded.pending() == {"{year=2021}": "source changed", "{year=2023}": "new"}
-    loaded.lake.apply()
+    loaded.load()
     assert loaded.rows() == loaded.source_rows()
     assert loaded.pending() == {}
     expire(loaded)
@@ -75,11 +75,11 @@ def test_a_rollback_reopens_exactly_what_it_undid(loaded: Scene) -> None:
 def test_an_undone_commit_does_not_come_back_with_expiry(loaded: Scene) -> None:
     first = loaded.facts().current_snapshot_id
     loaded.write(2021, "a", range(5), value=1)
-    loaded.lake.apply()
+    loaded.load()
     loaded.call(f"rollback_to_snapshot(table => 'db.readings', snapshot_id => {first})")
     expire(loaded)
     assert loaded.pending() == {"{year=2021}": "source changed"}
-    loaded.lake.apply()
+    loaded.load()
     assert loaded.rows() == loaded.source_rows()
 
 
@@ -94,7 +94,7 @@ def test_without_the_ledger_live_stamps_still_count(loaded: Scene) -> None:
     loaded.lake.sql("DROP TABLE relayout_ledger")
     assert loaded.pending() == {}
     assert len(loaded.state().unrecorded) == 3
-    loaded.lake.apply()
+    loaded.load()
     assert loaded.state().unrecorded == ()
     assert len(loaded.records()) == 3
     loaded.write(2021, "a", range(5), value=1)
@@ -105,22 +105,22 @@ def test_a_compaction_that_was_forgotten_is_not_taken_for_an_edit(tmp_path: Path
     scene = Scene(tmp_path, table={"partitions": {"keys": []}})
     for year in (2020, 2021, 2022):
         scene.write(year, "a", range(5))
-    assert scene.lake.apply().complete
+    scene.load()
     scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
     expire(scene)
     scene.write(2021, "a", range(5), value=1)
-    assert scene.lake.apply().complete
+    scene.load()
     expire(scene)
     scene.write(2020, "a", range(5), value=2)
     assert scene.pending() == {"{year=2020}": "source changed"}
-    assert scene.lake.apply().complete
+    scene.load()
     assert scene.rows() == scene.source_rows()
 
     # Rows of somebody else stay known as such, even after they were compacted and both snapshots are gone.
     scene.lake.sql("INSERT INTO readings (year, part, id, value) VALUES (2022, 'x', 1, 1)")
     scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
     scene.write(2021, "a", range(5), value=3)
-    assert scene.lake.apply().complete
+    scene.load()
     expire(scene)
     scene.write(2022, "a", range(5), value=4)
     assert scene.pending() == {"{year=2022}": "--overwrite-edits"}

@@ -44,7 +44,7 @@ def test_a_first_load_killed_anywhere_is_finished_by_the_next_run(
     ended = second.killed_at(place, scene, "apply")
     assert ended.code == -signal.SIGKILL, ended.output
     scene.whole(NOTHING, scene.source_rows())
-    assert scene.lake.apply().complete
+    scene.load()
     scene.finished()
 
 
@@ -57,7 +57,7 @@ def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         {"partitions": {"keys": []}},
     )
     scene.write_years(YEARS)
-    assert scene.lake.apply().complete
+    scene.load()
     return scene
 
 
@@ -77,7 +77,7 @@ def test_a_replacement_killed_anywhere_is_finished_by_the_next_run(
     ended = second.killed_at(place, mixed, "apply")
     assert ended.code == -signal.SIGKILL, ended.output
     mixed.whole(before, mixed.source_rows())
-    assert mixed.lake.apply().complete
+    mixed.load()
     mixed.finished()
 
 
@@ -88,7 +88,7 @@ def test_a_recovery_can_be_killed_too(place: str, next_place: str, tmp_path: Pat
     assert second.killed_at(place, scene, "apply").code == -signal.SIGKILL
     assert second.killed_at(next_place, scene, "apply").code == -signal.SIGKILL
     scene.whole(NOTHING, scene.source_rows())
-    assert scene.lake.apply().complete
+    scene.load()
     scene.finished()
 
 
@@ -110,11 +110,11 @@ def test_kills_at_any_moment_lose_and_double_nothing(tmp_path: Path, second: Sec
         killed += second.ended().code == -signal.SIGKILL
         scene.whole(*states)
         if chance.random() < 0.5:
-            assert scene.lake.apply().complete
+            scene.load()
             scene.finished()
             states = [scene.source_rows()]
     assert killed > 0
-    assert scene.lake.apply().complete
+    scene.load()
     scene.finished()
 
 
@@ -126,7 +126,7 @@ def test_a_run_that_dies_with_its_jvm_is_finished_by_the_next_run(place: str, tm
     output, _ = dying.communicate(timeout=120)
     assert dying.returncode == -signal.SIGKILL, output
     scene.whole(NOTHING, scene.source_rows())
-    assert scene.lake.apply().complete
+    scene.load()
     scene.finished()
 
 
@@ -136,17 +136,17 @@ def test_what_a_dead_run_left_goes_after_a_day(
     scene = Scene(tmp_path)
     scene.write_years(YEARS)
     assert second.killed_at("before-commit:2", scene, "apply").code == -signal.SIGKILL
-    assert scene.lake.apply().complete
+    scene.load()
     left = scene.left_files()
     assert left
     assert all(Path(path).exists() for path in left)
     scene.write_years(YEARS[:1], 1)
-    assert scene.lake.apply().complete
+    scene.load()
     assert all(Path(path).exists() for path in left)
 
     tomorrow = now_ms() + 25 * 3600 * 1000
     monkeypatch.setattr(tidying, "now_ms", lambda: tomorrow)
     scene.write_years(YEARS[:1], 2)
-    assert scene.lake.apply().complete
+    scene.load()
     assert not any(Path(path).exists() for path in left)
     scene.finished()

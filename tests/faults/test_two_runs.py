@@ -61,7 +61,7 @@ def test_sources_that_change_between_two_runs_end_up_as_they_are_now(
 ) -> None:
     scene = Scene(tmp_path)
     scene.write_years(YEARS)
-    assert scene.lake.apply().complete
+    scene.load()
     scene.write_years(YEARS, 1)
     codes: list[int] = []
 
@@ -74,7 +74,7 @@ def test_sources_that_change_between_two_runs_end_up_as_they_are_now(
     assert (codes, receipt.complete) == ([0], True)
     if scene.pending():
         # The run that began first may have read a source before it changed; the next plan sees that.
-        assert scene.lake.apply().complete
+        scene.load()
     scene.finished()
 
 
@@ -88,11 +88,11 @@ def test_runs_at_the_same_time_agree(tmp_path: Path, second: SecondProcess) -> N
             time.sleep(chance.random())
             if value == 2:
                 scene.write_years(chance.sample(YEARS, 2), 3)
-            assert scene.lake.apply().complete
+            scene.load()
             ended = second.ended()
             assert ended.code == 0, ended.output
             if scene.pending():
-                assert scene.lake.apply().complete
+                scene.load()
             scene.finished()
             scene.write_years(YEARS, value)
 
@@ -108,7 +108,7 @@ def test_a_run_that_slept_through_another_one_changes_nothing(tmp_path: Path, se
         time.sleep(chance.random() * usual)
         os.kill(pid, signal.SIGSTOP)
         scene.write_years(YEARS[:2], 1_000 + number)
-        assert scene.lake.apply().complete
+        scene.load()
         awake = scene.rows()
         os.kill(pid, signal.SIGCONT)
         ended = second.ended()
