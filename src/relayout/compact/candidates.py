@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntFlag
 
 from relayout.compact.options import RewriteOptions
 from relayout.table.quantities import count_text, size_text
 
-
-class Why(IntFlag):
-    """Why a file is a candidate."""
-
-    NOTHING = 0
-    SMALL = 1
-    LARGE = 2
-    DELETES = 4
-    ASKED = 8
-    OLD_SPEC = 16
+SMALL, LARGE, DELETES, ASKED, OLD_SPEC = 1, 2, 4, 8, 16
+"""Why a file is a candidate, as bits of a number: the arithmetic of an enum would cost more than all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +35,18 @@ class Candidate:
     deletes: tuple[int, ...]
 
 
-def why_rewritten(size_bytes: int, rows: int, deletes: int, deleted_rows: int, options: RewriteOptions) -> Why:
-    """What speaks for rewriting a file, by itself."""
-    why = Why.ASKED if options.rewrite_all else Why.NOTHING
+def why_rewritten(size_bytes: int, rows: int, deletes: int, deleted_rows: int, options: RewriteOptions) -> int:
+    """What speaks for rewriting a file, by itself; 0 is nothing."""
+    why = ASKED if options.rewrite_all else 0
     if size_bytes < options.smallest_bytes:
-        why |= Why.SMALL
+        why |= SMALL
     elif size_bytes > options.largest_bytes:
-        why |= Why.LARGE
+        why |= LARGE
     threshold = options.delete_file_threshold
     if threshold is not None and deletes >= threshold:
-        why |= Why.DELETES
+        why |= DELETES
     if rows and deleted_rows / rows >= options.delete_ratio_threshold:
-        why |= Why.DELETES
+        why |= DELETES
     return why
 
 
@@ -77,7 +67,7 @@ def packed(candidates: Iterable[Candidate], options: RewriteOptions) -> Iterator
 
 def is_worth_it(group: Sequence[Candidate], options: RewriteOptions) -> bool:
     """Whether rewriting the group gains something: enough files, enough bytes, too much in one file, or deletes."""
-    if options.rewrite_all or any(candidate.why & (Why.DELETES | Why.OLD_SPEC) for candidate in group):
+    if options.rewrite_all or any(candidate.why & (DELETES | OLD_SPEC) for candidate in group):
         return True
     size = sum(candidate.size_bytes for candidate in group)
     several = len(group) > 1
@@ -102,16 +92,17 @@ def output_files(size_bytes: int, options: RewriteOptions) -> int:
 
 def reason_of(group: Sequence[Candidate], options: RewriteOptions) -> str:
     """`12 files below 402 MB, 1 file with deletes`."""
-    counts: Counter[Why] = Counter()
-    for candidate in group:
-        counts.update(flag for flag in Why if flag and candidate.why & flag)
+
+    def counted(bit: int) -> int:
+        return sum(1 for candidate in group if candidate.why & bit)
+
     told = []
-    if counts[Why.OLD_SPEC]:
-        told.append(f"{count_text(counts[Why.OLD_SPEC], 'file')} of an older spec")
-    if counts[Why.SMALL] and not counts[Why.OLD_SPEC]:
-        told.append(f"{count_text(counts[Why.SMALL], 'file')} below {size_text(options.smallest_bytes)}")
-    if counts[Why.LARGE] and not counts[Why.OLD_SPEC]:
-        told.append(f"{count_text(counts[Why.LARGE], 'file')} above {size_text(options.largest_bytes)}")
-    if counts[Why.DELETES]:
-        told.append(f"{count_text(counts[Why.DELETES], 'file')} with deletes")
+    if old := counted(OLD_SPEC):
+        told.append(f"{count_text(old, 'file')} of an older spec")
+    if small := counted(SMALL):
+        told.append(f"{count_text(small, 'file')} below {size_text(options.smallest_bytes)}")
+    if large := counted(LARGE):
+        told.append(f"{count_text(large, 'file')} above {size_text(options.largest_bytes)}")
+    if deleted := counted(DELETES):
+        told.append(f"{count_text(deleted, 'file')} with deletes")
     return ", ".join(told) or f"{count_text(len(group), 'file')} asked for"

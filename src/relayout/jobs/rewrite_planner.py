@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from relayout.compact.candidates import Candidate, Why, why_rewritten
+from relayout.compact.candidates import OLD_SPEC, Candidate, why_rewritten
 from relayout.compact.containment import Box, box_of
 from relayout.compact.delete_index import DeleteIndex
 from relayout.compact.filters import Match, MultiSpecFilter
@@ -203,7 +203,7 @@ class _Planning:
         deletes = self._index.deletes_of(entry, key)
         place = self._keys.setdefault(key, len(self._keys))
         if self._options.mode is Mode.MIGRATE:
-            why, bin_place = Why.OLD_SPEC, self._box_place(entry, spec, key)
+            why, bin_place = OLD_SPEC, self._box_place(entry, spec, key)
         else:
             deleted = self._index.deleted_rows(entry, deletes)
             why = why_rewritten(entry.size_bytes, entry.rows, len(deletes), deleted, self._options)
@@ -221,7 +221,7 @@ class _Planning:
                 entry.format,
                 entry.rows,
                 entry.size_bytes,
-                why.value,
+                why,
                 match,
                 entry.first_row_id,
                 entry.sort_order_id,
