@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from relayout.commit.receipts import Receipt
     from relayout.compact.plan import CompactPlan
+    from relayout.jobs.alternates.verify import AlternatesCheck
     from relayout.jobs.apply import ApplyOptions
     from relayout.jobs.invalidate import Invalidation
     from relayout.jobs.rollback import Rollback
-    from relayout.jobs.verify import Verification
     from relayout.table.schemas import TableSchema
     from relayout.upkeep.lake_status import LakeStatus
 
@@ -97,11 +97,11 @@ class Lake:
 
         return roll_back(self.spark, self.config, table, to, listener or Silence())
 
-    def verify(self, table: str) -> Verification:
+    def verify(self, table: str) -> AlternatesCheck:
         """Compare a table with its alternates: rows by count, columns by null counts and checksums."""
-        from relayout.jobs.verify import verify
+        from relayout.jobs.alternates.verify import check_alternates
 
-        return verify(self.spark, self.config, table)
+        return check_alternates(self.spark, self.config, table)
 
     def status(self, tables: Sequence[str] = ()) -> LakeStatus:
         """How the tables are: layout, files, health, ledger."""

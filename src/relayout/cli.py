@@ -392,10 +392,10 @@ def verify(
     as_json: AsJson = False,
 ) -> int:
     """Compare alternates with their table by counts and checksums."""
-    from relayout.report.verification_text import verification_text
+    from relayout.report.alternates_check_text import alternates_check_text
 
     found = context.obj.lake().verify(table)
-    _show(found.to_json(), verification_text(found), context.obj.as_json or as_json)
+    _show(found.to_json(), alternates_check_text(found), context.obj.as_json or as_json)
     return DONE if found.clean else FINDINGS
 
 

@@ -37,7 +37,7 @@ class Verified(Protocol):
     def alternates(self) -> Sequence[Checked]: ...
 
 
-def verification_text(found: Verified) -> str:
+def alternates_check_text(found: Verified) -> str:
     """One line for each alternate, and one for each difference."""
     lines = [f"{printable(found.table)} at snapshot {found.snapshot_id}"]
     if not found.alternates:

@@ -48,7 +48,7 @@ class AlternateCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class AlternatesCheck:
     """What was compared."""
 
     table: str
@@ -70,7 +70,7 @@ class Verification:
         }
 
 
-def verify(spark: SparkSession, config: Config, table: str) -> Verification:
+def check_alternates(spark: SparkSession, config: Config, table: str) -> AlternatesCheck:
     """Compare the rows that each alternate would serve with those of the base's current snapshot."""
     name = parse(table, config.namespace, config.catalog.name)
     reader = CatalogReader(config)
@@ -83,7 +83,7 @@ def verify(spark: SparkSession, config: Config, table: str) -> Verification:
     own = [one for one in alternates_in(reader, config) if one.is_of(base)]
     with _unrouted(spark):
         checks = tuple(_checked(spark, config, base, one) for one in own)
-    return Verification(str(name), base.current_snapshot_id, checks)
+    return AlternatesCheck(str(name), base.current_snapshot_id, checks)
 
 
 @contextmanager
