@@ -7,14 +7,13 @@ session alone and appear neither on a command line nor in Spark's event log.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import structlog
 
 from relayout.config import Config
 from relayout.errors import EnvironmentProblem
@@ -31,7 +30,7 @@ KEEP_LOGS_SECONDS = 7 * 24 * 3600
 
 _LOOPBACK_MASTER = re.compile(r"spark://(127\.[\d.]+|localhost|\[::1\])[:,]")
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def start_session(config: Config) -> SparkSession:
@@ -260,4 +259,4 @@ def _refuse_other_kind_of_master(spark: SparkSession, config: Config) -> None:
             next="stop that session first (spark.stop()), or use another process",
         )
     if running != config.spark.master:
-        logger.info("session.shared", master=running, configured=config.spark.master)
+        logger.info("Spark of this process runs on %s, the configuration says %s", running, config.spark.master)
