@@ -18,6 +18,7 @@ from bench.results import Result
 BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {
     "ingest_year": ingest_year,
     "ingest_year_region": ingest_year_region,
+    "plan_million": plan_million,
     "ingest_memory": ingest_memory,
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -107,8 +108,7 @@ class CandidateSpool:
 
 
 def _columns(candidates: Sequence[Candidate]) -> list[list[Any]]:
-    rows = [astuple(candidate) for candidate in candidates]
-    columns = [[row[place] for row in rows] for place in range(len(_COLUMNS))]
+    columns: list[list[Any]] = [list(map(attrgetter(field.name), candidates)) for field in fields(Candidate)]
     columns[_PATH] = [path.encode("utf-8", "surrogatepass") for path in columns[_PATH]]
     columns[-1] = [array("q", deletes).tobytes() for deletes in columns[-1]]
     return columns
