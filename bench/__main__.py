@@ -13,6 +13,7 @@ from bench.ingest import ingest_year, ingest_year_region
 from bench.memory import ingest_memory
 from bench.page import documents_in, page
 from bench.places import PAGE, RESULTS
+from bench.planning import plan_million
 from bench.results import Result
 
 BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {

@@ -37,10 +37,10 @@ THEIRS = """
 import json, os, sys, time
 import relayout
 told = json.loads(sys.argv[1])
-lake = relayout.open({"warehouse": told["warehouse"], "namespace": "db", "tables": {},
-                      "catalog": {"name": "lake", "type": "jdbc", "uri": told["uri"].replace("sqlite:///", "jdbc:sqlite:")},
-                      "spark": {"master": "local[2]", "driver_memory": told["memory"]}})
-spark = lake.spark
+catalog = {"name": "lake", "type": "jdbc", "uri": told["uri"].replace("sqlite:///", "jdbc:sqlite:")}
+settings = {"master": "local[2]", "driver_memory": told["memory"]}
+config = {"warehouse": told["warehouse"], "namespace": "db", "tables": {}, "catalog": catalog, "spark": settings}
+spark = relayout.open(config).spark
 jvm = spark._jvm
 def peak_kb():
     pid = jvm.java.lang.ProcessHandle.current().pid()
