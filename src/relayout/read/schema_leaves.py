@@ -26,12 +26,13 @@ def required_columns(schema: Schema) -> frozenset[int]:
 
 
 def _leaves(field: NestedField, above: tuple[str, ...], *, required: bool) -> Iterator[tuple[Leaf, bool]]:
-    from pyiceberg.types import PrimitiveType, StructType
+    from pyiceberg.types import GeographyType, GeometryType, PrimitiveType, StructType
 
     path = (*above, field.name)
     required = required and field.required
     if isinstance(field.field_type, StructType):
         for inner in field.field_type.fields:
             yield from _leaves(inner, path, required=required)
-    elif isinstance(field.field_type, PrimitiveType):
+    elif isinstance(field.field_type, PrimitiveType) and not isinstance(field.field_type, GeometryType | GeographyType):
+        # Shapes have no order that a literal could be compared by.
         yield Leaf(field.field_id, path, text_of(field.field_type)), required
