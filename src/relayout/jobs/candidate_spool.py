@@ -15,7 +15,7 @@ from relayout.compact.candidates import Candidate
 
 IN_MEMORY = 50_000
 _CHUNK = 20_000
-_MEMORY_LIMIT = "256MB"
+_MEMORY_LIMIT = "96MB"
 
 _COLUMNS = (
     ("bin", "int64"),

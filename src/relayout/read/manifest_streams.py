@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 # Field ids of manifest lists and manifests (https://iceberg.apache.org/spec/#manifests).
-_LIST = frozenset([500, 501, 502, 503, 504, 505, 506, 507, 508, 509, 512, 513, 515, 516, 517, 518, 519, 520])
+_LIST = frozenset([500, 501, 502, 503, 504, 505, 507, 508, 509, 510, 511, 515, 517, 518, 520])
 _DATA_FILE = 2
 _COUNTS = (109, 110, 137, 125, 128)
 _ENTRY = frozenset([0, 1, 3, _DATA_FILE, 134, 100, 101, 102, 103, 104, 131, 135, 140, 142, 143, 144, 145])
