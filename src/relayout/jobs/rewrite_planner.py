@@ -20,7 +20,7 @@ from relayout.read.iceberg_expressions import predicate_of
 from relayout.read.manifest_streams import PartitionTypes, live_entries, manifests_of, specs_of
 from relayout.read.schema_leaves import leaves_of, required_columns
 from relayout.table.bounds import column_evidence
-from relayout.table.evidence import Evidence
+from relayout.table.evidence import Evidence, Value
 from relayout.table.live_entries import EQUALITY_DELETES, NO_COUNTS, LiveEntry, Manifest
 from relayout.table.partition_keys import PartitionKey, PartitionSpec
 from relayout.table.predicates import bind
@@ -77,6 +77,7 @@ class _Planning:
         self._types = PartitionTypes()
         self._skipped: Counter[str] = Counter()
         self._keys: dict[PartitionKey, int] = {}
+        self._seen: dict[tuple[int, tuple[Value, ...]], PartitionKey] = {}
         self._fail_open_files = 0
         self._filter = self._bound_filter()
         self._index = DeleteIndex({field_id: leaf.type for field_id, leaf in self._leaves.items()})
@@ -190,9 +191,19 @@ class _Planning:
             if left:
                 self._skipped[left] += 1
 
+    def _key_of(self, entry: LiveEntry, spec: PartitionSpec) -> PartitionKey:
+        """The file's key, made once per partition where equal values are the same bits."""
+        if any(isinstance(value, float) for value in entry.partition):
+            return PartitionKey.of(spec, entry.partition)
+        told = (spec.spec_id, entry.partition)
+        found = self._seen.get(told)
+        if found is None:
+            found = self._seen[told] = PartitionKey.of(spec, entry.partition)
+        return found
+
     def _consider(self, entry: LiveEntry, spec: PartitionSpec, spool: CandidateSpool) -> str:
         """Take the file as a candidate, or say why it is left as it is."""
-        key = PartitionKey.of(spec, entry.partition)
+        key = self._key_of(entry, spec)
         match = ""
         if self._filter is not None:
             if not self._filter.includes(key):

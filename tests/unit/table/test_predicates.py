@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from relayout.errors import UsageError
-from relayout.table.bounds import column_evidence
+from relayout.table.bounds import column_evidence, summary_evidence
 from relayout.table.evidence import Evidence, Verdict
-from relayout.table.live_entries import ColumnCounts
+from relayout.table.layouts import transform_result_type
+from relayout.table.live_entries import ColumnCounts, Summary
 from relayout.table.predicates import (
     Always,
     Both,
@@ -290,27 +292,50 @@ def partition_evidence(rows: list[dict[int, Any]], spec: list[tuple[int, str]]) 
 
 def statistics(rows: list[dict[int, Any]]) -> dict[int, Evidence]:
     """What exact statistics say of the rows; texts and numbers in their binary form."""
-    import struct
-
     known: dict[int, Evidence] = {}
     for column in (1, 2, 3, 4):
         values = [row[column] for row in rows if row[column] is not None]
         numbers = [value for value in values if not (isinstance(value, float) and math.isnan(value))]
-        pack: Callable[[Any], bytes] = {
-            1: lambda value: struct.pack("<q", value),
-            2: lambda value: value.encode(),
-            3: lambda value: struct.pack("<q", value),
-            4: lambda value: struct.pack("<d", value),
-        }[column]
         counts = ColumnCounts(
             {column: len(rows)},
             {column: len(rows) - len(values)},
             {column: len(values) - len(numbers)},
-            {column: pack(min(numbers))} if numbers else {},
-            {column: pack(max(numbers))} if numbers else {},
+            {column: binary(min(numbers), KINDS[column])} if numbers else {},
+            {column: binary(max(numbers), KINDS[column])} if numbers else {},
         )
         known[column] = column_evidence(counts, column, KINDS[column], required=False)
     return known
+
+
+def summaries(rows: list[dict[int, Any]], spec: list[tuple[int, str]]) -> dict[int, Evidence]:
+    """What a manifest says whose files hold one of the rows each."""
+    known: dict[int, Evidence] = {}
+    for column, text in spec:
+        transform = Transform.parse(text)
+        if transform.name == "unknown":
+            continue
+        result = transform_result_type(text, KINDS[column])
+        values = [apply(transform, KINDS[column], row[column]) for row in rows]
+        numbers = [value for value in values if value is not None and value == value]
+        told = summary_evidence(
+            Summary(
+                None in values,
+                any(value != value for value in values if value is not None),
+                binary(min(numbers), result) if numbers else None,
+                binary(max(numbers), result) if numbers else None,
+            ),
+            transform,
+            KINDS[column],
+            result,
+        )
+        known[column] = told.narrowed_by(known[column]) if column in known else told
+    return known
+
+
+def binary(value: Any, kind: str) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    return struct.pack({"double": "<d", "long": "<q", "timestamp": "<q"}.get(kind, "<i"), value)
 
 
 def check(bound: Bound, rows: list[dict[int, Any]], known: dict[int, Evidence]) -> None:
@@ -334,6 +359,7 @@ def test_no_row_contradicts_a_verdict(
         check(bound, [row], known)
         both = {column: told[column].narrowed_by(known.get(column, Evidence())) for column in told}
         check(bound, [row], {column: statistics([row])[column].narrowed_by(both[column]) for column in told})
+    check(bound, rows, summaries(rows, spec))
     together = partition_evidence(rows, spec)
     if together is not None:
         check(bound, rows, together)
