@@ -15,12 +15,14 @@ from bench.page import documents_in, page
 from bench.places import PAGE, RESULTS
 from bench.planning import plan_million
 from bench.results import Result
+from bench.route import route_workload
 
 BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {
     "ingest_year": ingest_year,
     "ingest_year_region": ingest_year_region,
     "plan_million": plan_million,
     "ingest_memory": ingest_memory,
+    "route_workload": route_workload,
 }
 
 

@@ -16,8 +16,8 @@ Every key, its default and what it does. Only `tables` or `streams` is needed. U
 of a file are told at once, with their lines. A relative path starts at the folder of the file.
 
 The same as a JSON Schema, for editors, is `relayout/config/relayout.schema.json` inside the installed package.
-What each key means for ingestion is in [ingest](../ingest.md). `alternate_partitions`, `policy`, `streams` and
-`routing_budget_ms` are read and checked, and nothing acts on them yet.
+What each key means for ingestion is in [ingest](../ingest.md). `policy` and `streams` are read and
+checked, and nothing acts on them yet.
 """
 
 Schema = Mapping[str, Any]

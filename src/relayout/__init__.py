@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from relayout.api import open
+    from relayout.api import attach, open
     from relayout.compact.plan import FilterStats, RewriteDataFilesPlanningResult
     from relayout.errors import (
         CommitConflict,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         EngineError,
         EnvironmentProblem,
         MissingError,
+        NotRouted,
         PlanRefused,
         PlanStale,
         RelayoutError,
@@ -41,6 +42,7 @@ __all__ = [
     "EnvironmentProblem",
     "FilterStats",
     "MissingError",
+    "NotRouted",
     "PartitionKey",
     "PlanRefused",
     "PlanStale",
@@ -52,6 +54,7 @@ __all__ = [
     "SourceError",
     "UsageError",
     "__version__",
+    "attach",
     "open",
 ]
 
@@ -60,6 +63,7 @@ _HOMES = {
     "PartitionKey": "relayout.table.partition_keys",
     "RewriteDataFilesPlanningResult": "relayout.compact.plan",
     "RewritePlanner": "relayout.jobs.rewrite_planner",
+    "attach": "relayout.api",
     "open": "relayout.api",
 }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
     from pyspark.sql import DataFrame, SparkSession
 
+    from relayout.alternates.choice import Explanation
     from relayout.commit.receipts import Receipt
     from relayout.compact.plan import CompactPlan
     from relayout.jobs.alternates.verify import AlternatesCheck
@@ -37,6 +38,13 @@ def open(source: str | PathLike[str] | Mapping[str, Any], spark: SparkSession | 
 
     config = from_mapping(source) if isinstance(source, Mapping) else load(str(source))
     return Lake(config, spark)
+
+
+def attach(spark: SparkSession) -> None:
+    """Route the queries of a session that runs; nothing else about it changes."""
+    from relayout.spark.session import attach_session
+
+    attach_session(spark)
 
 
 class Lake:
@@ -83,12 +91,28 @@ class Lake:
         planner = self._planner()
         return self._applied(planner, planner.plan(tables), ApplyOptions(only_failed=True), listener)
 
-    def sql(self, text: str, *, listener: Listener | None = None) -> DataFrame:
-        """Run a query, DML or DDL; bare table names mean the configured namespace, and alternates follow changes."""
+    def sql(
+        self,
+        text: str,
+        *,
+        route: bool = True,
+        require_route: bool = False,
+        layout: str | None = None,
+        listener: Listener | None = None,
+    ) -> DataFrame:
+        """Run a query, DML or DDL; bare table names mean the configured namespace, and alternates follow changes.
+
+        With one of the options the layouts are chosen when this is called: none but the base's, one for every table
+        that has alternates (else NotRouted), or the named one.
+        """
         from relayout.commit.tables import prepare_embedded_catalog
         from relayout.jobs.alternates.cascade import run_followed
+        from relayout.jobs.explain import Route, run_routed
 
         prepare_embedded_catalog(self.config)
+        asked = Route(route, require_route, layout or "")
+        if asked != Route():
+            return run_routed(self.spark, self.config, text, asked, listener or Silence())
         return run_followed(self.spark, self.config, text, listener or Silence())
 
     def rollback(self, table: str, to: int, *, listener: Listener | None = None) -> Rollback:
@@ -103,10 +127,25 @@ class Lake:
 
         return check_alternates(self.spark, self.config, table)
 
+    def explain(self, query: str | DataFrame) -> Explanation:
+        """Every layout that could answer the query, with what it would read and why it does or does not serve."""
+        from relayout.jobs.explain import explain
+
+        return explain(self.spark, self.config, query)
+
+    def keep_routing_counts(self) -> None:
+        """Write down how often alternates were considered, matched and used by this session's queries until now."""
+        if self._session is None:
+            return
+        from relayout.jobs.routing_counts import keep_counts
+
+        keep_counts(self._session, self.config)
+
     def status(self, tables: Sequence[str] = ()) -> LakeStatus:
         """How the tables are: layout, files, health, ledger."""
         from relayout.jobs.status import read_status
 
+        self.keep_routing_counts()
         return read_status(self.config, tables)
 
     def table(self, name: str) -> IcebergTable:
@@ -164,7 +203,11 @@ class Lake:
         self, planner: Planner, work: PlannedWork, options: ApplyOptions, listener: Listener | None
     ) -> Receipt:
         from relayout.jobs.apply import Apply, nothing_done, runs_anything
+        from relayout.spark.jvm.routing import forget_freshness
 
         if not runs_anything(work, options):
             return nothing_done(work, options)
-        return Apply(self.spark, self.config, planner, options, listener or Silence()).run(work)
+        receipt = Apply(self.spark, self.config, planner, options, listener or Silence()).run(work)
+        forget_freshness(self.spark)
+        self.keep_routing_counts()
+        return receipt

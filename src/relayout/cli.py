@@ -21,7 +21,7 @@ import typer
 from typer.exceptions import TyperException
 
 from relayout import __version__
-from relayout.errors import RelayoutError, UsageError
+from relayout.errors import NotRouted, RelayoutError, UsageError
 
 if TYPE_CHECKING:
     from relayout.api import Lake
@@ -93,6 +93,9 @@ def main() -> int:
         # Whoever read our output has seen enough; typer turns that into an exit of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except NotRouted as error:
+        _told(error)
+        return FINDINGS
     except RelayoutError as error:
         return _told(error)
     except Exception as error:  # noqa: BLE001
@@ -296,6 +299,9 @@ def status(context: typer.Context, tables: Tables = None, as_json: AsJson = Fals
 def sql(
     context: typer.Context,
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="A query, DML or DDL in Spark SQL.")],
+    no_route: Annotated[bool, typer.Option("--no-route", help="Read the tables themselves.")] = False,
+    require_route: Annotated[bool, typer.Option("--require-route", help="Exit with 1 unless routed.")] = False,
+    layout: Annotated[str, typer.Option("--layout", metavar="NAME", help="Read this alternate, or `base`.")] = "",
     row_format: Annotated[RowFormat, typer.Option("--format", help="How rows are printed.")] = RowFormat.TABLE,
     as_json: AsJson = False,
 ) -> None:
@@ -308,8 +314,9 @@ def sql(
     # PySpark hands moments out in this process's zone; the session counts in UTC, and so must what is printed.
     os.environ["TZ"] = "UTC"
     time.tzset()
+    lake: Lake = context.obj.lake()
     with _progress() as listener:
-        frame = context.obj.lake().sql(statement, listener=listener)
+        frame = lake.sql(statement, route=not no_route, require_route=require_route, layout=layout, listener=listener)
     write = {RowFormat.TABLE: rows_table, RowFormat.CSV: rows_csv, RowFormat.JSON: rows_json}
     chosen = RowFormat.JSON if context.obj.as_json or as_json else row_format
     try:
@@ -318,6 +325,33 @@ def sql(
             sys.stdout.write(text)
     except PySparkException as error:
         raise refused(error, statement) from error
+    lake.keep_routing_counts()
+
+
+@app.command()
+def explain(
+    context: typer.Context,
+    statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="A query in Spark SQL; it is not run.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what each layout would read for a query."""
+    from relayout.report.explain_text import explain_text
+
+    explained = context.obj.lake().explain(statement)
+    _show(explained.to_json(), explain_text(explained), context.obj.as_json or as_json)
+
+
+@app.command()
+def jar(
+    context: typer.Context,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE")] = "relayout-spark.jar",
+    as_json: AsJson = False,
+) -> None:
+    """Write the routing rule as a jar for servers."""
+    from relayout.jobs.jar import write_jar
+
+    written = write_jar(Path(output))
+    _show(written.to_json(), written.text, context.obj.as_json or as_json)
 
 
 @app.command()

@@ -96,6 +96,10 @@ class PlanRefused(RelayoutError):
     """A plan that must not run as asked."""
 
 
+class NotRouted(RelayoutError):
+    """A query that had to be served by another layout and cannot be."""
+
+
 class PlanStale(RelayoutError):
     """The world moved between plan and apply in a way that matters."""
 

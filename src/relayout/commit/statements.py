@@ -18,13 +18,18 @@ def run_statement(spark: SparkSession, catalog: str, namespace: str, text: str) 
     """
     from pyspark.errors import PySparkException
 
-    home = ".".join(quote_spark(part) for part in (catalog, *namespace.split(".")))
-    # As a statement, because the method would look the catalog up in whatever session this thread used last.
-    spark.sql(f"USE {home}" if spark.catalog.databaseExists(home) else f"SET CATALOG {quote_spark(catalog)}")
+    use_namespace(spark, catalog, namespace)
     try:
         return spark.sql(text)
     except PySparkException as error:
         raise refused(error, text) from error
+
+
+def use_namespace(spark: SparkSession, catalog: str, namespace: str) -> None:
+    """Let bare names mean tables of the namespace, or of the catalog while there is no such namespace."""
+    home = ".".join(quote_spark(part) for part in (catalog, *namespace.split(".")))
+    # As a statement, because the method would look the catalog up in whatever session this thread used last.
+    spark.sql(f"USE {home}" if spark.catalog.databaseExists(home) else f"SET CATALOG {quote_spark(catalog)}")
 
 
 def refused(error: Exception, text: str) -> UsageError:

@@ -20,6 +20,10 @@ ENVELOPES = ("debezium", "debezium-flat", "upsert", "before-after", "append")
 DELETES = ("resolved", "equality")
 
 LEDGER_TABLE = "relayout_ledger"
+ROUTING_TABLE = "relayout_routing"
+OWN_TABLES = (LEDGER_TABLE, ROUTING_TABLE)
+"""What relayout keeps beside the tables that are declared."""
+
 ALTERNATE_PREFIX = "_mv_"
 
 

@@ -10,7 +10,7 @@ import re
 from datetime import date, datetime
 from typing import Any
 
-from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE
+from relayout.config.model import ALTERNATE_PREFIX, OWN_TABLES
 from relayout.config.quantities import duration_seconds, memory_bytes, size_bytes
 from relayout.config.yaml_text import WrittenFloat
 
@@ -73,8 +73,8 @@ def table_name(value: Any) -> str:
     text = name(value)
     if text.startswith(ALTERNATE_PREFIX):
         raise Wrong(f"names that start with {ALTERNATE_PREFIX} belong to alternates", "choose another name")
-    if text == LEDGER_TABLE:
-        raise Wrong(f"{LEDGER_TABLE} is relayout's own table", "choose another name")
+    if text in OWN_TABLES:
+        raise Wrong(f"{text} is relayout's own table", "choose another name")
     if "/" in text or "\\" in text or text in (".", ".."):
         raise Wrong(f"{shown(text)} would become a path", "use a name without slashes")
     return text

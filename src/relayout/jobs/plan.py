@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from relayout.config import Config
-from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE, Table
+from relayout.config.model import ALTERNATE_PREFIX, OWN_TABLES, Table
 from relayout.errors import MissingError, RelayoutError
 from relayout.ingest.advice import Forecast, Sample, batch_warnings, forecast, layout_advice
 from relayout.ingest.batches import Assignment, gaps
@@ -221,7 +221,7 @@ class Planner:
         dropped = []
         bases: list[tuple[TableFacts, NativeTable, Table | None]] = []
         for table in self._reader.table_names(self._config.namespace):
-            if table == LEDGER_TABLE or table.startswith(ALTERNATE_PREFIX):
+            if table in OWN_TABLES or table.startswith(ALTERNATE_PREFIX):
                 continue
             name = TableName(tuple(self._config.namespace.split(".")), table)
             native = self._reader.load(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from relayout.alternates.registry import Found
 from relayout.config import Config
-from relayout.config.model import ALTERNATE_PREFIX, LEDGER_TABLE, Table
+from relayout.config.model import ALTERNATE_PREFIX, OWN_TABLES, Table
 from relayout.errors import MissingError, RelayoutError
 from relayout.jobs.alternates.shelf import alternates_in
 from relayout.jobs.alternates.status import alternates_status
@@ -79,7 +79,7 @@ class _Look:
         others = [
             name
             for name in self._reader.table_names(self._config.namespace)
-            if name not in self._config.tables and name != LEDGER_TABLE and not name.startswith(ALTERNATE_PREFIX)
+            if name not in self._config.tables and name not in OWN_TABLES and not name.startswith(ALTERNATE_PREFIX)
         ]
         return [self._table(TableName(self._home, name)) for name in (*self._config.tables, *others)]
 

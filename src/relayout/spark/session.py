@@ -12,6 +12,8 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +22,16 @@ from relayout.errors import EnvironmentProblem
 from relayout.spark.executors import ship_package
 from relayout.spark.jars import cache_folder, ensure_jars, jars_for
 from relayout.spark.java import find_java, home_for_spark
+from relayout.spark.route.jar import EXTENSION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+ROUTING = "spark.relayout.routing"
+ROUTING_LAYOUT = "spark.relayout.routing.layout"
+ROUTING_BUDGET_MS = "spark.relayout.routing.budget-ms"
 
 KEEP_LOGS_SECONDS = 7 * 24 * 3600
 
@@ -36,6 +43,7 @@ logger = logging.getLogger(__name__)
 def start_session(config: Config) -> SparkSession:
     """A session with the configured catalog, on the context of this process or on a new one."""
     from relayout.spark.jvm.gateway import fetch_with_spark, launch, load_jars, running_session
+    from relayout.spark.jvm.routing import attach_rule
 
     prepare_environment(config)
     jar_paths = ensure_jars(jars_for(config), fetch_with_spark)
@@ -51,15 +59,33 @@ def start_session(config: Config) -> SparkSession:
         launch(launch_settings(config, jar_paths), log)
         spark = _new_context(config, jar_paths, log)
     _set_catalog(spark, config)
+    spark.conf.set(ROUTING_BUDGET_MS, str(config.defaults.routing_budget_ms))
+    attach_rule(spark)
     ship_package(spark)
     return spark
+
+
+def attach_session(spark: SparkSession) -> None:
+    """Let a session that relayout did not start route the queries that it is given."""
+    from relayout.spark.jvm.routing import attach_rule
+
+    if _is_connect(spark):
+        raise EnvironmentProblem(
+            "a Spark Connect session cannot be attached to from its client",
+            where="relayout.attach(spark)",
+            next="write the rule's jar with `relayout jar -o relayout-spark.jar` and give it to the server with "
+            f"--jars relayout-spark.jar --conf spark.sql.extensions={EXTENSIONS},{EXTENSION}",
+        )
+    _require_iceberg(spark)
+    attach_rule(spark)
 
 
 def adopt_session(spark: SparkSession, config: Config) -> SparkSession:
     """The user's own session, with the configured catalog unless it already has one of that name."""
     from relayout.spark.jvm.gateway import fetch_with_spark, load_jars
+    from relayout.spark.jvm.routing import attach_rule
 
-    if "connect" in type(spark).__module__.split("."):
+    if _is_connect(spark):
         raise EnvironmentProblem(
             "a Spark Connect session cannot be used here",
             where="relayout.open(…, spark=…)",
@@ -72,6 +98,7 @@ def adopt_session(spark: SparkSession, config: Config) -> SparkSession:
         _set_catalog(spark, config)
     else:
         _require_same_catalog(spark, config)
+    attach_rule(spark)
     ship_package(spark)
     return spark
 
@@ -169,6 +196,22 @@ def require_matching_spark_home(home: str) -> None:
         )
 
 
+@contextmanager
+def set_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session that are what they were afterwards."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
 def _log_file() -> Path:
     """Where the JVM of this process prints; files of processes long gone are removed on the way."""
     folder = cache_folder() / "logs"
@@ -216,6 +259,10 @@ def _set_catalog(spark: SparkSession, config: Config) -> None:
             spark.conf.unset(key)
     for key, value in settings.items():
         spark.conf.set(key, value)
+
+
+def _is_connect(spark: SparkSession) -> bool:
+    return "connect" in type(spark).__module__.split(".")
 
 
 def _require_iceberg(spark: SparkSession) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +14,13 @@ from relayout.errors import MissingError
 from relayout.jobs.alternates.shelf import alternates_in
 from relayout.read.catalog import CatalogReader
 from relayout.read.tables import facts_of
+from relayout.spark.session import ROUTING, set_for_now
 from relayout.table.alternates import Account
 from relayout.table.facts import TableFacts
 from relayout.table.names import parse, quote_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ROUTING_SWITCH = "spark.relayout.routing"
-"""The session setting of the routing rule; while rows are compared, each table has to answer for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +78,9 @@ def check_alternates(spark: SparkSession, config: Config, table: str) -> Alterna
         )
     base = facts_of(native, name)
     own = [one for one in alternates_in(reader, config) if one.is_of(base)]
-    with _unrouted(spark):
+    with set_for_now(spark, {ROUTING: "off"}):
         checks = tuple(_checked(spark, config, base, one) for one in own)
     return AlternatesCheck(str(name), base.current_snapshot_id, checks)
-
-
-@contextmanager
-def _unrouted(spark: SparkSession) -> Iterator[None]:
-    before = spark.conf.get(ROUTING_SWITCH, None)
-    spark.conf.set(ROUTING_SWITCH, "off")
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(ROUTING_SWITCH)
-        else:
-            spark.conf.set(ROUTING_SWITCH, before)
 
 
 def _checked(spark: SparkSession, config: Config, base: TableFacts, found: Found) -> AlternateCheck:
