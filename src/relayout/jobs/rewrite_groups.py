@@ -275,6 +275,8 @@ def _label(spec: PartitionSpec, raw: Sequence[Any], values: Sequence[Any]) -> st
     """Segments as folders show them: periods by their calendar name, everything else as it is."""
     segments = []
     for item, count, value in zip(spec.fields, raw, values, strict=True):
+        if item.transform.name == "void":
+            continue
         period = item.transform.name in ("year", "month", "day", "hour") and isinstance(count, int)
         shown = partition_path([PartitionField(item.name, item.transform.name, item.name)], [count]) if period else ""
         segments.append(shown or f"{item.name}={'null' if value is None else value}")
