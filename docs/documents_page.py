@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from docs.compaction_document import COMPACTION, COMPACTION_MEANINGS, example_compaction
 from docs.markdown import code, table
 from relayout.commit.receipts import AlternateReceipt, BatchReceipt, Migration, Outcome, Receipt, TableReceipt
 from relayout.ingest.advice import Forecast
@@ -124,11 +125,21 @@ MEANINGS = {
 }
 
 
+_OPEN = (".key", ".values_per_level", ".partition", ".file")
+"""Mappings whose keys are names of a user's own, or in somebody else's form."""
+
+
 def documents_page() -> str:
     parts = [INTRODUCTION]
-    for head, document in ((PLAN, example_plan().to_json()), (RECEIPT, example_receipt().to_json())):
+    documents = (
+        (PLAN, example_plan().to_json()),
+        (RECEIPT, example_receipt().to_json()),
+        (COMPACTION, example_compaction().to_json()),
+    )
+    for head, document in documents:
         told = json.loads(json.dumps(document))
-        rows = [(code(path), kind, _meaning(path)) for path, kind in keys(told, "")]
+        meanings = {**MEANINGS, **COMPACTION_MEANINGS} if head is COMPACTION else MEANINGS
+        rows = [(code(path), kind, _meaning(path, meanings)) for path, kind in keys(told, "")]
         parts.append(f"{head}\n{table(('key', 'value', 'meaning'), rows)}")
         parts.append(f"```json\n{json.dumps(document, indent=2)}\n```\n")
     return "\n".join(parts)
@@ -136,7 +147,7 @@ def documents_page() -> str:
 
 def keys(value: Any, path: str) -> Iterator[tuple[str, str]]:
     """Every fixed key of a document with the kind of its value; keys that are a user's own names are not followed."""
-    if isinstance(value, Mapping) and not path.endswith((".key", ".values_per_level")):
+    if isinstance(value, Mapping) and not (path.endswith(_OPEN) or path == "skipped"):
         for key, inner in value.items():
             here = f"{path}.{key}" if path else key
             yield here, _kind(inner)
@@ -163,11 +174,11 @@ def _kind(value: Any) -> str:
             return "mapping"
 
 
-def _meaning(path: str) -> str:
+def _meaning(path: str, meanings: Mapping[str, str]) -> str:
     """The description of the longest end of the path that has one."""
     parts = path.split(".")
     for start in range(len(parts)):
-        told = MEANINGS.get(".".join(parts[start:]))
+        told = meanings.get(".".join(parts[start:]))
         if told:
             return told
     raise KeyError(f"docs/documents_page.py does not say what {path} means")

@@ -227,9 +227,15 @@ class GroupMaker:
         return told
 
     def _tuple_json(self, spec_id: int, values: Sequence[Any] | None) -> list[Any]:
+        fields = self.specs[spec_id].fields
         if values is None:
-            return [None] * len(self.specs[spec_id].fields)
-        return [json_of(value, kind) for value, kind in zip(values, self.types.of(spec_id), strict=True)]
+            return [None] * len(fields)
+        # Some writers store days as plain numbers; Iceberg reads them as dates all the same.
+        kinds = [
+            "date" if item.transform.name == "day" else kind
+            for item, kind in zip(fields, self.types.of(spec_id), strict=True)
+        ]
+        return [json_of(value, kind) for value, kind in zip(values, kinds, strict=True)]
 
     # What a group is called.
 
