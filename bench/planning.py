@@ -13,7 +13,7 @@ from bench.results import Result
 from bench.rounds import medians
 from bench.sides.manifests import ManyFiles
 
-ROUNDS = 3
+ROUNDS = 2
 FEW, MANY = 100_000, 1_000_000
 SMALL_FEW, SMALL_MANY = 10_000, 100_000
 PEER = "Iceberg: BinPackRewriteFilePlanner(table).plan() in the driver's JVM"

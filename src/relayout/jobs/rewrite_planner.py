@@ -286,14 +286,17 @@ class _Planning:
                 "files stay as they are because their spec has a transform that is not known; migrate them",
                 self._skipped[NOT_WRITABLE],
             )
-        scopes = sum(
-            1 for entry in self._index.deletes if entry.content == EQUALITY_DELETES and entry.spec_id in self._specs
+        narrow = sum(
+            1
+            for entry in self._index.deletes
+            if entry.content == EQUALITY_DELETES and not self._specs[entry.spec_id].is_unpartitioned
         )
-        if scopes and len({key.spec_id for key in self._keys}) > 1:
+        if narrow and len(used) > 1:
             yield PlanWarning(
                 "equality-deletes-across-specs",
-                "the table has files of several specs and equality deletes, which reach files of their own spec only",
-                scopes,
+                "equality deletes of a partitioned spec reach files of that spec only; a writer that deletes by key "
+                "may have left older rows alive in files of other specs",
+                narrow,
             )
 
     def _filter_warnings(self, given: MultiSpecFilter) -> Iterator[PlanWarning]:
