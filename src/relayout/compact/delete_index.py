@@ -52,6 +52,7 @@ class DeleteIndex:
     _of_partition: dict[PartitionKey, _Scope] = field(default_factory=dict)
     _equality: dict[PartitionKey, _Scope] = field(default_factory=dict)
     _everywhere: _Scope = field(default_factory=_Scope)
+    _in_scope: dict[tuple[PartitionKey, int], tuple[int, ...]] = field(default_factory=dict)
 
     def add(self, entry: LiveEntry, key: PartitionKey) -> None:
         place = len(self.deletes)
@@ -86,20 +87,32 @@ class DeleteIndex:
         if not self.deletes:
             return ()
         sequence = file.data_sequence_number
-        equality = self._everywhere.newer(sequence)
-        if scope := self._equality.get(key):
-            equality = equality + scope.newer(sequence)
-        if len(equality) <= _MOST_COMPARED:
-            equality = [place for place in equality if self._may_touch(self.deletes[place], file)]
+        equality = self._equality_in_scope(key, sequence)
+        if 0 < len(equality) <= _MOST_COMPARED:
+            equality = tuple(place for place in equality if self._may_touch(self.deletes[place], file))
+        positions = self._positions(file, key, sequence)
+        return tuple(sorted([*equality, *positions])) if positions else equality
+
+    def _equality_in_scope(self, key: PartitionKey, sequence: int) -> tuple[int, ...]:
+        """Equality deletes of the file's partition and of the whole table that are newer; one tuple for many files."""
+        found = self._in_scope.get((key, sequence))
+        if found is None:
+            places = self._everywhere.newer(sequence)
+            if scope := self._equality.get(key):
+                places = places + scope.newer(sequence)
+            found = self._in_scope[(key, sequence)] = tuple(sorted(places))
+        return found
+
+    def _positions(self, file: LiveEntry, key: PartitionKey, sequence: int) -> list[int]:
         vector = self._vectors.get(file.path)
         if vector is not None:
-            return tuple(sorted([*equality, vector]))
+            return [vector]
         positions: list[int] = []
         if scope := self._of_partition.get(key):
             positions += scope.not_older(sequence)
         if scope := self._of_file.get(file.path):
             positions += scope.not_older(sequence)
-        return tuple(sorted(equality + positions))
+        return positions
 
     def deleted_rows(self, file: LiveEntry, deletes: tuple[int, ...]) -> int:
         """Rows that are certainly deleted: those in delete files that are for this file alone."""

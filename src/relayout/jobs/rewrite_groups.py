@@ -177,12 +177,14 @@ class GroupMaker:
     def _files(self, chunk: Sequence[Candidate]) -> GroupFiles:
         used = sorted({place for candidate in chunk for place in candidate.deletes})
         within = {place: number for number, place in enumerate(used)}
+        # Thousands of files may share one long list of deletes, which is then made once.
+        shared = {deletes: tuple(within[place] for place in deletes) for deletes in {each.deletes for each in chunk}}
         data = tuple(
             PlannedFile(
                 self._data_json(candidate),
                 candidate.data_sequence_number,
                 candidate.first_row_id,
-                tuple(within[place] for place in candidate.deletes),
+                shared[candidate.deletes],
                 candidate.match,
             )
             for candidate in chunk
