@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from relayout.ledger.records import BASE_LAYOUT, stamps_in
 from relayout.table.alternates import Account
+from relayout.table.batches import BatchKey
 from relayout.table.facts import Snapshot
 
 REPLACE = "replace"
@@ -57,6 +58,12 @@ def changes_since(snapshot_id: int, base: Sequence[Snapshot]) -> tuple[Snapshot,
     else:
         return None
     return tuple(snapshot for snapshot in newer if snapshot.operation != REPLACE)
+
+
+def still_holds(batch: BatchKey, since: int, base: Sequence[Snapshot]) -> bool:
+    """Whether a batch is in the first snapshot of `base` what it was in an earlier one."""
+    changes = changes_since(since, base)
+    return changes is not None and _after(Account(since), changes).serves(batch)
 
 
 def carried(account: Account, base: Sequence[Snapshot]) -> Account | None:

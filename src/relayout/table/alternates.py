@@ -64,6 +64,12 @@ class Account:
     def empty(self) -> bool:
         return self.only and not self.batches
 
+    def serves(self, key: BatchKey) -> bool:
+        """Whether all rows of the batch are those of the base."""
+        if self.only:
+            return any(covers(fresh, key) for fresh in self.batches)
+        return not any(overlap(stale, key) for stale in self.batches)
+
     def at(self, base_snapshot_id: int) -> Account:
         """The same batches, told of another base snapshot."""
         return replace(self, base_snapshot_id=base_snapshot_id)

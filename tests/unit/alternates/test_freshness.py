@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relayout.alternates.freshness import accounts_in, carried, freshest
+from relayout.alternates.freshness import accounts_in, carried, freshest, still_holds
 from relayout.ledger.records import BatchStamp, stamp_summary
 from relayout.table.alternates import ALL_STALE, BASE_SNAPSHOT, FRESH_BATCHES, STALE_BATCHES, Account
 from relayout.table.batches import BatchKey
@@ -173,3 +173,13 @@ def test_what_is_called_fresh_holds_the_rows_of_the_base(done: list[tuple[str, o
         named = {dict(key.items)["year"] for key in found.account.batches}
         fresh = [key for key in YEARS if (key in named) == found.account.only]
         assert {key: rows.get(key) for key in fresh} == {key: base.get(key) for key in fresh}
+
+
+def test_a_batch_holds_until_somebody_changes_it() -> None:
+    base = [stamped(4, 3, 2022), snapshot(3, 2, "replace"), stamped(2, 1, 2021), stamped(1, None, 2020)]
+    assert still_holds(year(2020), 1, base)
+    assert not still_holds(year(2021), 1, base)
+    assert still_holds(year(2021), 2, base)
+    assert not still_holds(BatchKey(), 2, base)
+    assert not still_holds(year(2020), 9, base)
+    assert not still_holds(year(2020), 1, [snapshot(5, 4, "delete"), *base])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from relayout.commit.receipts import AlternateReceipt
 from relayout.commit.statements import run_statement
 from relayout.config import Config
-from relayout.config.model import Table
+from relayout.config.model import ALTERNATE_PREFIX, Table
 from relayout.errors import RelayoutError
 from relayout.jobs.alternates.keeper import Keeper, Run
 from relayout.jobs.progress import Level, Listener
@@ -27,12 +27,17 @@ _MAY_CHANGE = re.compile(
 """Words without which a statement changes no table; a query that holds one only costs a look at the heads."""
 
 
+_LISTS_TABLES = re.compile(r"\s*show\s+tables\b", re.IGNORECASE)
+
+
 def run_followed(spark: SparkSession, config: Config, text: str, listener: Listener) -> DataFrame:
     """Run a statement of the user's, and bring the alternates of every table that it changed up to it.
 
     The statement stands even where an alternate cannot follow: the base then answers for it, and the next run tries
     again.
     """
+    if _LISTS_TABLES.match(text) and ALTERNATE_PREFIX not in text:
+        return _without_alternates(run_statement(spark, config.catalog.name, config.namespace, text))
     before = _heads(config) if _MAY_CHANGE.search(text) else {}
     frame = run_statement(spark, config.catalog.name, config.namespace, text)
     if before:
@@ -41,6 +46,13 @@ def run_followed(spark: SparkSession, config: Config, text: str, listener: Liste
             if after.get(name) != head:
                 follow(spark, config, config.tables[name], listener)
     return frame
+
+
+def _without_alternates(listed: DataFrame) -> DataFrame:
+    """Tables as a user knows them; who names the prefix in a pattern gets the others too."""
+    from pyspark.sql import functions as f
+
+    return listed.where(~f.startswith(f.col("tableName"), f.lit(ALTERNATE_PREFIX)))
 
 
 def follow(spark: SparkSession, config: Config, declared: Table, listener: Listener) -> tuple[AlternateReceipt, ...]:

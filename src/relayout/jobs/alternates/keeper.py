@@ -10,10 +10,10 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from relayout.alternates.freshness import freshest, standing
+from relayout.alternates.freshness import freshest, standing, still_holds
 from relayout.alternates.linter import worthwhile
 from relayout.alternates.registry import Found, Registry, described
 from relayout.alternates.run import lay_out
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as NativeTable
     from pyspark.sql import SparkSession
 
+FileJson = tuple[Mapping[str, Any], ...]
+
+EVERY_SECONDS = 30.0
 ROUNDS = 3
 PART_BYTES = 1_000_000_000
 SMALLEST_PART_BYTES = 64_000_000
@@ -70,12 +73,16 @@ class Run:
 
 @dataclass(slots=True)
 class _Kept:
-    """One alternate in the course of the run, what was done to it, and the table that is to replace it."""
+    """One alternate in the course of the run, what was done to it, and the table that is to replace it.
+
+    `waiting` are files of batches that the base shows since a snapshot, to be committed together.
+    """
 
     found: Found
     publisher: AlternatePublisher
     target: Target
     one_pass: bool = False
+    waiting: dict[BatchKey, tuple[int, FileJson]] = field(default_factory=dict)
     successor: str = ""
     gave_up: bool = False
     action: str = ""
@@ -125,11 +132,15 @@ class Keeper:
         self._kept: dict[str, _Kept] = {}
         self._broken: list[AlternateReceipt] = []
         self._store = dict(run.config.catalog.properties)
+        self._committed_at = time.monotonic()
 
     def __enter__(self) -> Keeper:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for kept in self._kept.values():
+            # Nobody was told of these, and nobody will be.
+            delete_own_files([path for _, files in kept.waiting.values() for path in _paths(files)], self._store)
         self._scratch.close()
 
     def prepare(self, *, make: bool = True) -> None:
@@ -182,7 +193,9 @@ class Keeper:
         publisher = AlternatePublisher(run.spark, run.config, found.facts.name, run.plan_id, run.run_id)
         fresh = standing(found.facts.ancestry, base.ancestry) if base.ancestry else None
         follows = not found.facts.ancestry if fresh is None else _can_follow(fresh)
-        self._kept[found.table] = _Kept(found, publisher, target, follows and not successor, successor)
+        self._kept[found.table] = _Kept(
+            found, publisher, target, one_pass=follows and not successor, successor=successor
+        )
 
     def _target(self, found: Found, base: TableFacts) -> Target:
         native = self._reader.load(found.facts.name)
@@ -218,31 +231,56 @@ class Keeper:
         return {table: kept.target for table, kept in self._kept.items() if kept.one_pass and not kept.error}
 
     def follow(self, units: Iterable[Mapping[str, LaidOut]], keys: Sequence[BatchKey], at: Snapshot) -> None:
-        """Commit what was laid out, unit by unit, beside these batches that the base shows since the snapshot `at`."""
+        """Take what was laid out, unit by unit, beside these batches that the base shows since the snapshot `at`.
+
+        It is committed in groups, because a commit for each of many small batches would take longer than their rows.
+        """
         for table, parts in _by_table(units).items():
             kept = self._kept[table]
             kept.error = next((part.error for part in parts if part.error), kept.error)
             kept.seconds += sum(part.seconds for part in parts)
             delete_own_files([path for part in parts for path in part.left], self._store)
             files = {key: members for part in parts for key, members in part.files.items() if key in keys}
-            if files:
+            for key in kept.waiting.keys() & files.keys():
+                delete_own_files(_paths(kept.waiting[key][1]), self._store)
+            kept.waiting |= {key: (at.snapshot_id, members) for key, members in files.items()}
+        if time.monotonic() - self._committed_at > EVERY_SECONDS:
+            self._commit_waiting()
+
+    def _commit_waiting(self) -> None:
+        for kept in self._kept.values():
+            waiting, kept.waiting = kept.waiting, {}
+            if waiting:
                 kept.action = kept.action or "built with the base"
-                self._publish(kept, Relaid(at.snapshot_id, tuple(files), files), self._account_at(at, tuple(files)))
+                newest = self._newest({at for at, _ in waiting.values()})
+                files = {key: members for key, (_, members) in waiting.items()}
+                since = {key: at for key, (at, _) in waiting.items()}
+                self._publish(kept, Relaid(newest, tuple(files), files), self._account_at(newest, since))
+        self._committed_at = time.monotonic()
+
+    def _newest(self, snapshots: set[int]) -> int:
+        """The newest of these base snapshots; where none is in the history any more, any of them."""
+        _, facts = self._look()
+        history = [one.snapshot_id for one in facts.ancestry] if facts else []
+        return next((number for number in history if number in snapshots), min(snapshots))
 
     def forget(self, units: Iterable[Mapping[str, LaidOut]]) -> None:
         """Delete what was laid out for batches that did not land."""
         for parts in _by_table(units).values():
             delete_own_files([path for part in parts for path in part.paths], self._store)
 
-    def _account_at(self, at: Snapshot, keys: Sequence[BatchKey]) -> AccountAfter:
+    def _account_at(self, at: int, since: Mapping[BatchKey, int]) -> AccountAfter:
+        """The account at a base snapshot, of batches that were laid out as earlier ones had them."""
+
         def after(alternate: Sequence[Snapshot]) -> Account | None:
             _, facts = self._look()
             history = facts.ancestry if facts else ()
-            place = next((number for number, one in enumerate(history) if one.snapshot_id == at.snapshot_id), None)
+            place = next((number for number, one in enumerate(history) if one.snapshot_id == at), None)
             if place is None:
                 return None
             account = standing(alternate, history[place:])
-            return None if account.only else account.having(keys)
+            unchanged = [key for key, then in since.items() if still_holds(key, then, history[place:])]
+            return None if account.only else account.having(unchanged)
 
         return after
 
@@ -264,6 +302,7 @@ class Keeper:
 
     def catch_up(self) -> tuple[AlternateReceipt, ...]:
         """Take what alternates lack from the base's current snapshot; receipts of all that anything was done to."""
+        self._commit_waiting()
         for _ in range(ROUNDS):
             due = self._all_due()
             if not due:
@@ -394,6 +433,10 @@ class Keeper:
 
 def _what(error: Exception) -> str:
     return error.what if isinstance(error, RelayoutError) else failure_text(error)
+
+
+def _paths(files: FileJson) -> list[str]:
+    return [str(file["file-path"]) for file in files]
 
 
 def _by_table(units: Iterable[Mapping[str, LaidOut]]) -> dict[str, list[LaidOut]]:
