@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from relayout.report.sections import labelled, limited, several_lines
 from relayout.table.alternate_plans import AlternatePlan, Step
 from relayout.table.quantities import count_text, size_text
+from relayout.upkeep.alternate_status import AMPLIFICATION_BUDGET
 
 _MOST_STALE = 5
 
@@ -21,6 +22,10 @@ def alternate_lines(alternates: Sequence[AlternatePlan], width: int) -> list[str
             lines += several_lines("", told.replacement)
             continue
         lines += labelled("", _gain(told), width)
+    total = 1 + sum(told.amplification or 0.0 for told in alternates if told.step is not Step.REFUSED)
+    if total > AMPLIFICATION_BUDGET:
+        text = f"about {total:.1f} times the table in all layouts, over the budget of {AMPLIFICATION_BUDGET:.0f}"
+        lines += labelled("storage", text, width)
     return lines
 
 
