@@ -40,6 +40,7 @@ from relayout.read.catalog import CatalogReader
 from relayout.read.live_files import files_of_batches
 from relayout.read.tables import facts_of, fields_by_name, means_the_same
 from relayout.spark.jvm.iceberg import JavaTable
+from relayout.spark.session import ROUTING, set_for_now
 from relayout.spark.table_rows import TableRows
 from relayout.table.alternates import MOST_HYBRID_BATCHES, Account
 from relayout.table.batches import BatchKey
@@ -403,7 +404,8 @@ class Keeper:
         prefix = f"{self._run.run_id}-{uuid.uuid4().hex[:6]}"
         targets = [replace(kept.target, file_prefix=prefix) for kept in group]
         parts = self._parts(native, due)
-        laid_out = lay_out(self._run.spark, rows, targets, self._run.config.spark.task_memory_bytes, parts)
+        with set_for_now(self._run.spark, {ROUTING: "off"}):
+            laid_out = lay_out(self._run.spark, rows, targets, self._run.config.spark.task_memory_bytes, parts)
         present = self._look()[1]
         if at is None and (present is None or present.current_snapshot_id != due.base_snapshot_id):
             return [replace(each, error=each.error or "the base changed while it was read") for each in laid_out]
