@@ -220,19 +220,23 @@ class Planner:
         """Tables that relayout made here and that the configuration no longer names, alternates among them."""
         dropped = []
         bases: list[tuple[TableFacts, NativeTable, Table | None]] = []
+        found = alternates_in(self._reader, self._config)
         for table in self._reader.table_names(self._config.namespace):
             if table in OWN_TABLES or table.startswith(ALTERNATE_PREFIX):
+                continue
+            declared = self._config.tables.get(table)
+            if declared is not None and not found:
                 continue
             name = TableName(tuple(self._config.namespace.split(".")), table)
             native = self._reader.load(name)
             if native is None:
                 continue
             facts = facts_of(native, name)
-            bases.append((facts, native, self._config.tables.get(table)))
-            if table not in self._config.tables and facts.is_managed:
+            bases.append((facts, native, declared))
+            if declared is None and facts.is_managed:
                 total = facts.ancestry[0].summary.get("total-records") if facts.ancestry else None
                 dropped.append(Drop(table, int(total) if total is not None else None))
-        return (*dropped, *alternate_drops(bases, alternates_in(self._reader, self._config)))
+        return (*dropped, *alternate_drops(bases, found))
 
 
 @dataclass(frozen=True, slots=True)
