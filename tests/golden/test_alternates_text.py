@@ -11,7 +11,8 @@ from relayout.report.receipt_text import receipt_text
 from relayout.report.status_alternates import alternate_lines
 from relayout.table.alternate_plans import AlternatePlan, Step
 from relayout.table.batches import BatchKey
-from relayout.upkeep.alternate_status import AlternatesStatus, AlternateStatus, Freshness, Use
+from relayout.table.routing_counts import RoutingCounts
+from relayout.upkeep.alternate_status import AlternatesStatus, AlternateStatus, Freshness
 
 Golden = Callable[[str, str], None]
 
@@ -54,9 +55,9 @@ def test_status_points_at_what_is_stale_too_large_or_unused(golden: Golden) -> N
     told = AlternatesStatus(
         (
             AlternateStatus("by_fips", TABLE, LAYOUT, True, Freshness.FRESH, 480, 16, 21_004, 1.04,
-                            use=Use(40, 30, 12, NOW - 3_600_000)),
+                            use=RoutingCounts("u", TABLE, 40, 30, 12, NOW - 3_600_000)),
             AlternateStatus("by_value", TABLE, "unpartitioned, sorted by value", True, Freshness.PARTLY, 470, 5, 19_000,
-                            0.94, keys, use=Use(40, 0, 0, None)),
+                            0.94, keys, use=RoutingCounts("u", TABLE, 40, 0, 0)),
             AlternateStatus("by_code", TABLE, "line_code", False, Freshness.STALE, 480, 9, 30_000, 1.48, (), True),
         ),
         4.46,

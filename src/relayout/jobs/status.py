@@ -19,11 +19,13 @@ from relayout.ledger.state import judge
 from relayout.read.catalog import CatalogReader, embedded_catalog_is_missing
 from relayout.read.census import FileCensus, census, files_in_manifests
 from relayout.read.ledger import LedgerReader
+from relayout.read.routing_counts import counts_by_alternate
 from relayout.read.tables import facts_of
 from relayout.read.whole_ledger import records_by_table
 from relayout.table.facts import Spec, TableFacts
 from relayout.table.layouts import Layout, describe, layout_of, same_layout
 from relayout.table.names import TableName, parse
+from relayout.table.routing_counts import RoutingCounts
 from relayout.upkeep.health import Debts, Health, health_of
 from relayout.upkeep.lake_status import (
     BatchState,
@@ -148,12 +150,16 @@ class _Look:
             ),
             health=health,
             ledger=ledger,
-            alternates=alternates_status(declared, facts, native, self._alternates, {}),
+            alternates=alternates_status(declared, facts, native, self._alternates, self._uses),
         )
 
     @cached_property
     def _alternates(self) -> tuple[Found, ...]:
         return alternates_in(self._reader, self._config)
+
+    @cached_property
+    def _uses(self) -> Mapping[str, RoutingCounts]:
+        return counts_by_alternate(self._config, self._reader) if self._alternates else {}
 
     def _ledger(self, name: TableName, facts: TableFacts | None) -> LedgerStatus:
         if self._detailed:

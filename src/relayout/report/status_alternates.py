@@ -6,11 +6,11 @@ from relayout.report.columns import aligned
 from relayout.report.printable import printable
 from relayout.report.sections import MARGIN, labelled, limited
 from relayout.table.quantities import duration_text, size_text
+from relayout.table.routing_counts import RoutingCounts
 from relayout.upkeep.alternate_status import (
     AMPLIFICATION_BUDGET,
     AlternatesStatus,
     AlternateStatus,
-    Use,
 )
 
 _HEADS = ("alternate", "freshness", "rows", "files", "size", "of table", "considered", "matched", "used", "layout")
@@ -24,8 +24,9 @@ def alternate_lines(status: AlternatesStatus, at_ms: int, width: int) -> list[st
         return []
     rows = [_HEADS, *(_cells(one) for one in status.alternates)]
     lines = [MARGIN + line for line in aligned(rows, width - len(MARGIN), right=_NUMBERS)]
+    counted = any(one.use is not None for one in status.alternates)
     for one in status.alternates:
-        lines += labelled("", _remark(one, at_ms), width)
+        lines += labelled("", _remark(one, at_ms, counted=counted), width)
     if status.amplification is not None:
         verdict = "over" if status.over_budget else "within"
         text = f"{status.amplification:.1f} times the table in all layouts"
@@ -47,7 +48,7 @@ def _cells(one: AlternateStatus) -> tuple[str, ...]:
     )
 
 
-def _remark(one: AlternateStatus, at_ms: int) -> str:
+def _remark(one: AlternateStatus, at_ms: int, *, counted: bool) -> str:
     found = []
     if one.batches:
         listed = ", ".join(limited([str(key) for key in one.batches], _MOST_BATCHES))
@@ -56,10 +57,12 @@ def _remark(one: AlternateStatus, at_ms: int) -> str:
         found.append("no longer declared, `relayout apply --prune` drops it")
     if one.use is not None:
         found.append(_use_text(one.use, at_ms))
+    elif counted:
+        found.append("no query has looked at it")
     return f"{one.name}: {'; '.join(found)}" if found else ""
 
 
-def _use_text(use: Use, at_ms: int) -> str:
-    if use.last_used_ms is not None:
+def _use_text(use: RoutingCounts, at_ms: int) -> str:
+    if use.last_used_ms:
         return f"last used {duration_text(max(0, at_ms - use.last_used_ms) / 1000)} ago"
-    return f"never used by the {use.considered:,} queries that looked at it" if use.considered else "never asked for"
+    return f"never used by the {use.considered:,} queries that looked at it"

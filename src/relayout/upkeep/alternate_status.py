@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from relayout.table.batches import BatchKey
+from relayout.table.routing_counts import RoutingCounts
 
 AMPLIFICATION_BUDGET = 3.0
 """Bytes of a table in all its layouts, by the bytes of the table itself, that nobody should exceed unawares."""
@@ -21,18 +22,11 @@ class Freshness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """How often queries looked at an alternate, could have used it, and used it; None where nobody counted."""
-
-    considered: int
-    matched: int
-    used: int
-    last_used_ms: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class AlternateStatus:
-    """One alternate; `batches` are the stale ones, or with `only_these` the fresh ones."""
+    """One alternate; `batches` are the stale ones, or with `only_these` the fresh ones.
+
+    `use` is None where no query ever looked at it.
+    """
 
     name: str
     table: str
@@ -45,7 +39,7 @@ class AlternateStatus:
     amplification: float | None
     batches: tuple[BatchKey, ...] = ()
     only_these: bool = False
-    use: Use | None = None
+    use: RoutingCounts | None = None
 
     def to_json(self) -> dict[str, Any]:
         listed = [dict(key.items) for key in self.batches]
@@ -61,7 +55,14 @@ class AlternateStatus:
             "amplification": self.amplification,
             "stale_batches": None if self.only_these else listed,
             "fresh_batches": listed if self.only_these else None,
-            "use": None if self.use is None else asdict(self.use),
+            "use": None
+            if self.use is None
+            else {
+                "considered": self.use.considered,
+                "matched": self.use.matched,
+                "used": self.use.used,
+                "last_used_ms": self.use.last_used_ms or None,
+            },
         }
 
 

@@ -13,7 +13,8 @@ from relayout.jobs.alternates.shelf import registry_for
 from relayout.table.alternates import Account
 from relayout.table.facts import TableFacts
 from relayout.table.layouts import layout_of
-from relayout.upkeep.alternate_status import AlternatesStatus, AlternateStatus, Freshness, Use
+from relayout.table.routing_counts import RoutingCounts
+from relayout.upkeep.alternate_status import AlternatesStatus, AlternateStatus, Freshness
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as NativeTable
@@ -24,7 +25,7 @@ def alternates_status(
     facts: TableFacts,
     native: NativeTable,
     found: Iterable[Found],
-    uses: Mapping[str, Use],
+    uses: Mapping[str, RoutingCounts],
 ) -> AlternatesStatus:
     """Declared alternates that are built, then those that no declaration asks for; `uses` is by table."""
     own = [one for one in found if one.is_of(facts)]
@@ -40,7 +41,9 @@ def alternates_status(
     return AlternatesStatus(tuple(told), round(total / size, 2) if size else None)
 
 
-def _told(found: Found, base: TableFacts, size: int, uses: Mapping[str, Use], *, declared: bool) -> AlternateStatus:
+def _told(
+    found: Found, base: TableFacts, size: int, uses: Mapping[str, RoutingCounts], *, declared: bool
+) -> AlternateStatus:
     account = standing(found.facts.ancestry, base.ancestry) if base.ancestry else Account(0)
     files = found.facts.ancestry[0].summary.get("total-data-files", "0") if found.facts.ancestry else "0"
     return AlternateStatus(
