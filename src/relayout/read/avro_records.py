@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _PARTITION = 102
+_PIECE_BYTES = 4 << 20
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 """From a buffer and a place to the value and the place behind it."""
@@ -38,84 +39,77 @@ class AvroRecords:
     """The records of one open Avro file; `wanted` names the field ids to read, inside nested records too."""
 
     def __init__(self, stream: Stream, wanted: frozenset[int]) -> None:
-        self._stream = stream
-        head = _Head(stream)
-        if head.take(4) != _MAGIC:
+        self._stream = _Pieces(stream)
+        if self._stream.exactly(len(_MAGIC)) != _MAGIC:
             raise ValueError("it is not an Avro file")
-        self.metadata = head.metadata()
-        self._sync = head.take(_SYNC_BYTES)
+        self.metadata = _metadata(self._stream)
+        self._sync = self._stream.exactly(_SYNC_BYTES)
         self.schema: Any = json.loads(self.metadata["avro.schema"])
         self._codec = _codec(self.metadata.get("avro.codec", b"null").decode())
         self._record = _Shapes(wanted).reader(self.schema)
 
     def __iter__(self) -> Iterator[Mapping[int, Any]]:
         read = self._record
-        while (count := self._long_or_end()) is not None:
-            size = self._long_or_end()
-            block = self._exactly(size or 0)
-            if self._exactly(_SYNC_BYTES) != self._sync:
+        while not self._stream.is_at_end():
+            count, size = self._stream.long(), self._stream.long()
+            block = self._stream.exactly(size)
+            if self._stream.exactly(_SYNC_BYTES) != self._sync:
                 raise ValueError("a block does not end where it should")
-            data = block if self._codec is None else self._codec.decompress(block)
+            data = block if self._codec is None else _decompressed(self._codec, block)
             place = 0
             for _ in range(count):
                 record, place = read(data, place)
                 yield record
 
-    def _exactly(self, size: int) -> bytes:
-        found = self._stream.read(size)
-        while len(found) < size:
-            more = self._stream.read(size - len(found))
-            if not more:
-                raise ValueError("the file ends in the middle of a block")
-            found += more
-        return found
 
-    def _long_or_end(self) -> int | None:
-        first = self._stream.read(1)
-        if not first:
-            return None
-        number, shift = first[0] & 0x7F, 7
-        while first[0] & 0x80:
-            first = self._exactly(1)
-            number |= (first[0] & 0x7F) << shift
-            shift += 7
-        return (number >> 1) ^ -(number & 1)
-
-
-class _Head:
-    """The header of a file, read in small pieces; it ends before the first block."""
+class _Pieces:
+    """A stream read in large pieces, because a distant store answers each request by itself."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self._piece = b""
+        self._place = 0
 
-    def take(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            more = self._stream.read(size - len(found))
-            if not more:
-                raise ValueError("the file ends in its header")
-            found += more
+    def exactly(self, size: int) -> bytes:
+        if size < 0:
+            raise ValueError("a length is negative")
+        while len(self._piece) - self._place < size:
+            if not self._more(size):
+                raise ValueError("the file ends too early")
+        found = self._piece[self._place : self._place + size]
+        self._place += size
         return found
 
-    def metadata(self) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
-        while count := self._long():
-            if count < 0:
-                count = -count
-                self._long()
-            for _ in range(count):
-                key = self.take(self._long()).decode()
-                found[key] = self.take(self._long())
-        return found
+    def is_at_end(self) -> bool:
+        return self._place == len(self._piece) and not self._more(1)
 
-    def _long(self) -> int:
+    def long(self) -> int:
         number = shift = 0
         while True:
-            (byte,) = self.take(1)
+            (byte,) = self.exactly(1)
             number |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return (number >> 1) ^ -(number & 1)
             shift += 7
+
+    def _more(self, size: int) -> bool:
+        piece = self._stream.read(max(_PIECE_BYTES, size))
+        self._piece = self._piece[self._place :] + piece
+        self._place = 0
+        return bool(piece)
+
+
+def _metadata(stream: _Pieces) -> dict[str, bytes]:
+    """The file's own words about itself."""
+    found: dict[str, bytes] = {}
+    while count := stream.long():
+        if count < 0:
+            count = -count
+            stream.long()
+        for _ in range(count):
+            key = stream.exactly(stream.long()).decode()
+            found[key] = stream.exactly(stream.long())
+    return found
 
 
 def _codec(name: str) -> type[Codec] | None:
@@ -124,6 +118,14 @@ def _codec(name: str) -> type[Codec] | None:
     if name not in KNOWN_CODECS:
         raise ValueError(f"its compression {name!r} is not known")
     return KNOWN_CODECS[name]
+
+
+def _decompressed(codec: type[Codec], block: bytes) -> bytes:
+    try:
+        return codec.decompress(block)
+    except Exception as error:
+        # Every library of compression has an error of its own.
+        raise ValueError(f"a block cannot be decompressed: {error}") from error
 
 
 # How values are read, per type.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +209,7 @@ def _records(
             if learn is not None:
                 learn(records.schema)
             yield from records
-    except (OSError, ValueError, KeyError, IndexError) as error:
+    except (OSError, ValueError, KeyError, IndexError, struct.error) as error:
         raise EnvironmentProblem(
             f"a manifest cannot be read: {error}",
             where=path,

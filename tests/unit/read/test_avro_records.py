@@ -99,3 +99,22 @@ def test_a_torn_file_is_told(cut: int) -> None:
 def test_another_file_is_told() -> None:
     with pytest.raises(ValueError, match="not an Avro file"):
         AvroRecords(io.BytesIO(b"PAR1 and so on"), frozenset([1]))
+
+
+def test_a_block_that_was_altered_is_told() -> None:
+    whole = bytearray(file_of(SCHEMA, [(2, record(1) + record(2))], b"deflate"))
+    whole[-30] ^= 0xFF
+    with pytest.raises((ValueError, IndexError)):
+        list(AvroRecords(io.BytesIO(bytes(whole)), frozenset([1, 2, 3, 4, 5])))
+
+
+class _Reluctant(io.BytesIO):
+    """Gives less than it is asked for, as sockets do."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(size or 0, 7))
+
+
+def test_a_stream_may_answer_in_small_portions() -> None:
+    stream = _Reluctant(file_of(SCHEMA, [(2, record(1) + record(2)), (1, record(3))]))
+    assert [each[1] for each in AvroRecords(stream, frozenset([1]))] == [1, 2, 3]
