@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from relayout.alternates.choice import Explanation
     from relayout.commit.receipts import Receipt
     from relayout.compact.plan import CompactPlan
+    from relayout.compact.skipping import Skipping
     from relayout.jobs.alternates.verify import AlternatesCheck
     from relayout.jobs.apply import ApplyOptions
     from relayout.jobs.invalidate import Invalidation
@@ -165,6 +166,12 @@ class Lake:
         from relayout.jobs.compact_plan import plan_compaction
 
         return plan_compaction(self.config, table, options)
+
+    def skipping(self, table: str, conditions: Sequence[str]) -> tuple[Skipping, ...]:
+        """Which share of a table's bytes queries with these conditions need not read, as it is laid out now."""
+        from relayout.jobs.skipping import skipping_of
+
+        return skipping_of(self.table(table), conditions)
 
     def invalidate(self, table: str, batches: Sequence[str] = (), *, dry_run: bool = False) -> Invalidation:
         """Mark loaded batches as not done, so that the next `apply` loads them again; their rows stay until then."""

@@ -20,6 +20,7 @@ from relayout import FilterStats, PlanRefused, RewritePlanner, UsageError
 from relayout.compact.members import files_of
 from relayout.compact.plan import CompactPlan
 from relayout.jobs import candidate_spool, rewrite_groups
+from relayout.jobs.skipping import skipping_of
 from relayout.table.partition_keys import PartitionKey
 
 REGIONS = ["asia", "eu", "us", None]
@@ -194,3 +195,11 @@ def test_mistakes_are_told_before_anything_is_read(table: Table) -> None:
     assert labels(planned(table, partition_filter="REGION = 'eu'", case_sensitive=False))
     with pytest.raises(UsageError, match="mode to migrate"):
         planned(table, output_spec_id=1)
+
+
+def test_what_a_condition_need_not_read_is_measured(table: Table) -> None:
+    by_region, by_time, nothing = skipping_of(table, ["REGION = 'eu'", "ts < '2023-02-01'", "id >= 0"])
+    assert (by_region.files, by_region.skipped_files) == (13, 6), "statistics tell nothing of the other seven"
+    assert (by_time.files, by_time.skipped_files) == (13, 12)
+    assert 0.9 < by_time.share < 1
+    assert nothing.to_json()["share"] == 0.0
