@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
@@ -10,6 +11,10 @@ from rich.cells import cell_len, set_cell_size
 GAP = "  "
 _NARROWEST = 8
 """No column is cut below this to make room for others; the line runs over instead."""
+
+_CODE = re.compile(r"`[^`]+`")
+_UNBROKEN = "\0"
+"""Stands for a blank at which no line ends; printable text does not hold it."""
 
 
 def cut(text: str, width: int) -> str:
@@ -67,12 +72,13 @@ def fitted(widths: Sequence[int], room: int) -> list[int]:
 
 
 def wrapped(text: str, width: int, indent: str, first: str = "") -> list[str]:
-    """Prose as lines of at most `width`, indented; paths and other long words are never broken."""
-    return textwrap.wrap(
-        text,
+    """Prose as lines of at most `width`, indented; what one copies (`code`, paths, long words) is never broken."""
+    lines = textwrap.wrap(
+        _CODE.sub(lambda code: code[0].replace(" ", _UNBROKEN), text),
         max(width, len(indent) + 20),
         initial_indent=first or indent,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace(_UNBROKEN, " ") for line in lines]

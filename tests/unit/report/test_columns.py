@@ -44,6 +44,16 @@ def test_long_words_are_never_broken() -> None:
     assert wrapped(f"changed {path}", 60, "    ", "  - ") == ["  - changed", f"    {path}"]
 
 
+def test_what_is_there_to_be_copied_stays_on_one_line() -> None:
+    advice = "below `spark:` in relayout.yaml write `driver_memory: 1536m`, `task_memory: 768m`"
+    assert wrapped(advice, 40, "", "") == [
+        "below `spark:` in relayout.yaml write",
+        "`driver_memory: 1536m`,",
+        "`task_memory: 768m`",
+    ]
+    assert wrapped("an odd ` stays what it is", 20, "") == ["an odd ` stays what", "it is"]
+
+
 @pytest.mark.parametrize(
     ("count", "shown"),
     [
