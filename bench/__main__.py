@@ -15,6 +15,7 @@ from bench.page import documents_in, page
 from bench.places import PAGE, RESULTS
 from bench.planning import plan_million
 from bench.results import Result
+from bench.rewrites import compact_binpack, compact_deletes, compact_many_partitions, hilbert, zorder
 from bench.route import route_workload
 
 BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {
@@ -23,6 +24,11 @@ BENCHMARKS: Mapping[str, Callable[[bool], Result]] = {
     "plan_million": plan_million,
     "ingest_memory": ingest_memory,
     "route_workload": route_workload,
+    "compact_binpack": compact_binpack,
+    "compact_many_partitions": compact_many_partitions,
+    "compact_deletes": compact_deletes,
+    "zorder": zorder,
+    "hilbert": hilbert,
 }
 
 

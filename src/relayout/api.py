@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from relayout.alternates.choice import Explanation
     from relayout.commit.receipts import Receipt
+    from relayout.commit.rewrite_receipts import RewriteReceipt
     from relayout.compact.plan import CompactPlan
     from relayout.compact.skipping import Skipping
-    from relayout.jobs.alternates.verify import AlternatesCheck
     from relayout.jobs.apply import ApplyOptions
     from relayout.jobs.invalidate import Invalidation
     from relayout.jobs.rollback import Rollback
+    from relayout.jobs.verify import TableCheck
     from relayout.table.schemas import TableSchema
     from relayout.upkeep.lake_status import LakeStatus
 
@@ -122,12 +123,6 @@ class Lake:
 
         return roll_back(self.spark, self.config, table, to, listener or Silence())
 
-    def verify(self, table: str) -> AlternatesCheck:
-        """Compare a table with its alternates: rows by count, columns by null counts and checksums."""
-        from relayout.jobs.alternates.verify import check_alternates
-
-        return check_alternates(self.spark, self.config, table)
-
     def explain(self, query: str | DataFrame) -> Explanation:
         """Every layout that could answer the query, with what it would read and why it does or does not serve."""
         from relayout.jobs.explain import explain
@@ -163,9 +158,29 @@ class Lake:
 
     def plan_compact(self, table: str, **options: Any) -> CompactPlan:
         """What compacting a table would do; options are those of `RewritePlanner`, `where` among them."""
-        from relayout.jobs.compact_plan import plan_compaction
+        from relayout.jobs.compact import planned
 
-        return plan_compaction(self.config, table, options)
+        return planned(self.config, table, options)
+
+    def compact(self, table: str, *, listener: Listener | None = None, **options: Any) -> RewriteReceipt:
+        """Rewrite what `plan_compact` with the same options shows."""
+        from relayout.jobs.compact import compact_table
+
+        return compact_table(self.config, lambda: self.spark, table, options, listener or Silence())
+
+    def optimize(
+        self, table: str, arrangement: str, by: Sequence[str], *, listener: Listener | None = None, **options: Any
+    ) -> RewriteReceipt:
+        """Merge files and lay rows out by these columns; `arrangement` is `zorder`, `hilbert` or `sort`."""
+        from relayout.jobs.arranging import arranged
+
+        return self.compact(table, listener=listener, **{**arranged(arrangement, by), **options})
+
+    def verify(self, table: str) -> TableCheck:
+        """Compare a table's metadata with its files, and its rows with those of its alternates."""
+        from relayout.jobs.verify import verify_table
+
+        return verify_table(self.config, lambda: self.spark, table)
 
     def skipping(self, table: str, conditions: Sequence[str]) -> tuple[Skipping, ...]:
         """Which share of a table's bytes queries with these conditions need not read, as it is laid out now."""

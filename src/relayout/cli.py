@@ -369,20 +369,50 @@ def compact(
     as_json: AsJson = False,
 ) -> int:
     """Rewrite small, large and much-deleted files of a table; with --dry-run only show which and why."""
-    from relayout.report.compact_text import compact_plan_text
+    options = {
+        "where": where,
+        "mode": mode.value,
+        "output_spec_id": to_spec,
+        "target_file_size_bytes": None if target_mb is None else target_mb << 20,
+        "strict": strict,
+    }
+    return _rewrite(context, table, options, dry_run=dry_run, as_json=as_json)
 
-    if not dry_run:
-        raise UsageError("compact only plans in this version", where="compact", next="add --dry-run")
-    planned = context.obj.lake().plan_compact(
-        table,
-        where=where,
-        mode=mode.value,
-        output_spec_id=to_spec,
-        target_file_size_bytes=None if target_mb is None else target_mb << 20,
-        strict=strict,
-    )
-    _show(planned.to_json(), compact_plan_text(planned), context.obj.as_json or as_json)
-    return FINDINGS if planned.has_work else DONE
+
+@app.command()
+def optimize(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the lake, declared or not.")],
+    zorder: Annotated[str | None, typer.Option("--zorder", metavar="A,B", help="Along a z-order curve.")] = None,
+    hilbert: Annotated[str | None, typer.Option("--hilbert", metavar="A,B", help="Along a Hilbert curve.")] = None,
+    sort: Annotated[str | None, typer.Option("--sort", metavar="A,B", help="Sorted, `b desc` is understood.")] = None,
+    where: Annotated[str | None, typer.Option("--where", metavar="EXPR", help="Only files that may match.")] = None,
+    target_mb: Annotated[int | None, typer.Option("--target-mb", min=1, help="Size of new files.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Lay rows out so that queries which filter by these columns skip most files."""
+    from relayout.jobs.arranging import one_order
+
+    order = one_order(zorder=zorder, hilbert=hilbert, sort=sort)
+    options = {**order, "where": where, "target_file_size_bytes": None if target_mb is None else target_mb << 20}
+    return _rewrite(context, table, options, dry_run=dry_run, as_json=as_json)
+
+
+def _rewrite(context: typer.Context, table: str, options: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> int:
+    from relayout.report.compact_text import compact_plan_text
+    from relayout.report.rewrite_receipt_text import rewrite_receipt_text
+
+    lake: Lake = context.obj.lake()
+    as_json = context.obj.as_json or as_json
+    if dry_run:
+        planned = lake.plan_compact(table, **options)
+        _show(planned.to_json(), compact_plan_text(planned), as_json)
+        return FINDINGS if planned.has_work else DONE
+    with _progress() as listener:
+        receipt = lake.compact(table, listener=listener, **options)
+    _show(receipt.to_json(), rewrite_receipt_text(receipt), as_json)
+    return DONE if receipt.complete else FINDINGS
 
 
 @app.command()
@@ -422,14 +452,17 @@ def rollback(
 @app.command()
 def verify(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Any table of the catalog.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the lake, declared or not.")],
     as_json: AsJson = False,
 ) -> int:
-    """Compare alternates with their table by counts and checksums."""
-    from relayout.report.alternates_check_text import alternates_check_text
+    """Compare a table's metadata with its files, and its rows with those of its alternates.
+
+    Manifests and their specs, rows, partition values, bounds and null counts of data files, scopes of deletes.
+    """
+    from relayout.report.verification_text import verification_text
 
     found = context.obj.lake().verify(table)
-    _show(found.to_json(), alternates_check_text(found), context.obj.as_json or as_json)
+    _show(found.to_json(), verification_text(found), context.obj.as_json or as_json)
     return DONE if found.clean else FINDINGS
 
 

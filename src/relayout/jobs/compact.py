@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relayout.commit.failpoints import passing
 from relayout.commit.left_files import delete_own_files
@@ -15,18 +15,21 @@ from relayout.commit.rewrite_receipts import GroupOutcome, GroupReceipt, Rewrite
 from relayout.commit.rewrites import Landed, Replacement, RewriteBase, RewritePublisher
 from relayout.commit.scratch import scratch_folder, scratch_of_run
 from relayout.compact.members import files_of
-from relayout.compact.plan import CompactPlan, FileGroup, Mode
-from relayout.compact.run import GroupResult, HowToRewrite, rewrite_wave, waves_of
+from relayout.compact.plan import Arrangement, CompactPlan, FileGroup, Mode
+from relayout.compact.run.by_spark import rewrite_by_spark
+from relayout.compact.run.waves import GroupResult, HowToRewrite, rewrite_wave, waves_of
 from relayout.config import Config
-from relayout.errors import PlanStale
+from relayout.errors import PlanRefused, PlanStale
+from relayout.jobs.arranging import curve_of, sort_terms
+from relayout.jobs.compact_plan import plan_compaction
 from relayout.jobs.progress import Level, Listener
-from relayout.kernels.columns import group_columns, identity_constants, with_lineage
+from relayout.kernels.columns import group_columns, identity_constants, unsupported_types, with_lineage
 from relayout.kernels.target import target_for
 from relayout.read.catalog import CatalogReader
 from relayout.read.dead_deletes import dead_deletes
 from relayout.read.tables import facts_of
 from relayout.spark.jvm.iceberg import JavaTable
-from relayout.table.names import TableName
+from relayout.table.names import TableName, parse
 from relayout.table.types import text_of
 
 if TYPE_CHECKING:
@@ -37,8 +40,36 @@ if TYPE_CHECKING:
     from relayout.kernels.write import Target
     from relayout.table.rewrites import PlannedFile
 
+ENCRYPTION_KEY = "encryption.key-id"
+
 ROUNDS = 4
 """How often groups are planned again because others changed their files meanwhile."""
+
+
+def compact_table(
+    config: Config, session: Callable[[], SparkSession], table: str, options: Mapping[str, Any], listener: Listener
+) -> RewriteReceipt:
+    """Plan and rewrite a table; a session is started only when something is to be done."""
+    name = parse(table, config.namespace, config.catalog.name)
+    plan = planned(config, table, options)
+    if not plan.has_work and not _has_dead_deletes(config, name):
+        return RewriteReceipt(str(name), plan.plan_id, "", (), (), 0, 0.0)
+    return compact(session(), config, name, plan, lambda: planned(config, table, options), listener)
+
+
+def planned(config: Config, table: str, options: Mapping[str, Any]) -> CompactPlan:
+    """The plan, after a look at whether rows can be ordered as it says."""
+    plan = plan_compaction(config, table, options)
+    native = CatalogReader(config).load(parse(table, config.namespace, config.catalog.name))
+    if native is not None:
+        name = parse(table, config.namespace, config.catalog.name)
+        curve_of(plan.arrangement, plan.arrange_by, facts_of(native, name).schema)
+    return plan
+
+
+def _has_dead_deletes(config: Config, name: TableName) -> bool:
+    native = CatalogReader(config).load(name)
+    return native is not None and bool(dead_deletes(native))
 
 
 def compact(
@@ -75,6 +106,7 @@ class _Compaction:
         begun = time.monotonic()
         dead = 0
         native = self._same_table()
+        _refuse_what_only_spark_writes(native, self._name)
         place = JavaTable(self._spark, self._name.spark_sql(self._config.catalog.name)).data_location()
         plan = self._plan
         with scratch_of_run(place, self._run_id):
@@ -118,18 +150,29 @@ class _Compaction:
         done = 0
         for wave in waves_of(plan.groups):
             self._listener.advance(str(self._name), done, len(plan.groups))
-            results = rewrite_wave(self._spark, wave, how, self._stopping)
+            results = [
+                self._by_spark(result, how, base) if result.cannot else result
+                for result in rewrite_wave(self._spark, wave, how, self._stopping)
+            ]
             passing("files-written")
             changed |= self._publish(results, base, last=last)
             done += len(wave)
         self._listener.advance(str(self._name), done, len(plan.groups))
         return frozenset(changed)
 
+    def _by_spark(self, result: GroupResult, how: HowToRewrite, base: RewriteBase) -> GroupResult:
+        self._delete(result.left)
+        self._listener.line(Level.INFO, f"{self._name}: group {result.group.group_id} goes by Spark: {result.cannot}")
+        full_name = self._name.spark_sql(self._config.catalog.name)
+        return rewrite_by_spark(self._spark, result, how, full_name, base.snapshot_id)
+
     def _how(self, plan: CompactPlan, native: Table, place: str) -> HowToRewrite:
         facts = facts_of(native, self._name)
         columns = group_columns(native)
         types = {field.field_id: text_of(field.field_type) for field in native.schema().fields}
         specs = {spec.spec_id: spec for spec in facts.specs}
+        curve = curve_of(plan.arrangement, plan.arrange_by, facts.schema)
+        order = sort_terms(plan.arrange_by, facts.schema) if plan.arrangement is Arrangement.SORT else ()
         targets: dict[int, Target] = {}
 
         def target_of(group: FileGroup, first: PlannedFile) -> Target:
@@ -146,6 +189,8 @@ class _Compaction:
                     store=dict(self._config.catalog.properties),
                     spec=specs[spec_id],
                 )
+                if order:
+                    target = replace(target, order_by=order)
                 targets[spec_id] = with_lineage(target) if columns.lineage else target
             if plan.mode is Mode.MIGRATE:
                 return targets[spec_id]
@@ -155,15 +200,20 @@ class _Compaction:
             return identity_constants(native, file.content["partition"], int(file.content["spec-id"]), types)
 
         return HowToRewrite(
-            columns, target_of, constants_of, self._config.spark.task_memory_bytes, splits=plan.mode is Mode.KEEP_SPEC
+            columns,
+            target_of,
+            constants_of,
+            curve,
+            self._config.spark.task_memory_bytes,
+            splits=plan.mode is Mode.KEEP_SPEC,
         )
 
     def _publish(self, results: Sequence[GroupResult], base: RewriteBase, *, last: bool) -> set[str]:
         for result in results:
-            if result.error or result.cannot:
+            if result.error:
                 self._delete(result.left)
-                self._receipt(result, GroupOutcome.FAILED, None, result.error or result.cannot)
-        ready = {result.group.group_id: result for result in results if not (result.error or result.cannot)}
+                self._receipt(result, GroupOutcome.FAILED, None, result.error)
+        ready = {result.group.group_id: result for result in results if not result.error}
         if not ready:
             return set()
         landed: Landed = self._publisher.publish([_replacement(result) for result in ready.values()], base)
@@ -190,7 +240,7 @@ class _Compaction:
             spec_id=group.spec_id,
             partition=group.partition,
             outcome=outcome,
-            engine="kernel",
+            engine=result.engine,
             files_before=group.input_files,
             files_after=len(result.outputs),
             bytes_before=group.input_bytes,
@@ -215,6 +265,19 @@ class _Compaction:
             return 0
         self._snapshots.append(landed.snapshot_id)
         return len(dead)
+
+
+def _refuse_what_only_spark_writes(native: Table, name: TableName) -> None:
+    """Types that kernels would write in another form than Iceberg means, and encrypted tables."""
+    found = unsupported_types(native.schema().as_struct())
+    if ENCRYPTION_KEY in native.properties:
+        found.add("encryption")
+    if found:
+        raise PlanRefused(
+            f"files of {name} are written by Iceberg alone: {', '.join(sorted(found))}",
+            where=str(name),
+            next=f"CALL system.rewrite_data_files(table => '{name}') in Spark does it",
+        )
 
 
 def _replacement(result: GroupResult) -> Replacement:

@@ -102,7 +102,7 @@ def _buckets(
     reach = {scope: equality_deletes(files, members) for scope, members in scopes.items()}
     buckets: dict[tuple[object, ...], tuple[list[ReadFile], tuple[int, ...]]] = {}
     for file in read:
-        here = {field_id for field_id, _ in file.constants if _found(file.shape, columns, field_id) is None}
+        here = {field_id for field_id, _ in file.constants if column_in(file.shape, columns, field_id) is None}
         told = tuple(constant for constant in file.constants if constant[0] in here)
         by_key = reach[_scope(file.planned)]
         buckets.setdefault((file.shape, told, by_key), ([], by_key))[0].append(file)
@@ -113,7 +113,8 @@ def _scope(file: PlannedFile) -> str:
     return f"{file.content['spec-id']} {file.content['partition']!r}"
 
 
-def _found(shape: Shape, columns: GroupColumns, field_id: int) -> FileColumn | None:
+def column_in(shape: Shape, columns: GroupColumns, field_id: int) -> FileColumn | None:
+    """The file's column of this id; files without ids are read by the table's name mapping."""
     if shape.has_field_ids:
         return next((column for column in shape.columns if column.field_id == field_id), None)
     return next((column for column in shape.columns if columns.name_mapping.get(column.name) == field_id), None)
@@ -165,7 +166,7 @@ class _Bucket:
         return f"(CAST([{', '.join(values)}] AS BIGINT[]))[CAST(r.file_index AS BIGINT) + 1]"
 
     def _value(self, column: WantedColumn) -> str:
-        found = _found(self.shape, self.columns, column.field_id)
+        found = column_in(self.shape, self.columns, column.field_id)
         if found is None:
             text = self.constants.get(column.field_id) or column.default or "NULL"
             return f"CAST({text} AS {column.type})"
@@ -184,8 +185,8 @@ class _Bucket:
                 for file in self.files
             ]
         )
-        row_id = _found(self.shape, self.columns, ROW_ID_FIELD)
-        updated = _found(self.shape, self.columns, LAST_UPDATED_FIELD)
+        row_id = column_in(self.shape, self.columns, ROW_ID_FIELD)
+        updated = column_in(self.shape, self.columns, LAST_UPDATED_FIELD)
         told_id = f"r.{quote_duckdb(row_id.name)}, " if row_id else ""
         told_age = f"r.{quote_duckdb(updated.name)}, " if updated else ""
         return [

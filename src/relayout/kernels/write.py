@@ -23,6 +23,9 @@ from relayout.table.types import duckdb_type, from_text
 if TYPE_CHECKING:
     import duckdb
 
+ROW_GROUP_ROWS = 122_880
+"""DuckDB's own choice; a file is cut only between row groups, so wide rows need fewer of them in one."""
+
 OF_ANY_LENGTH = ("string", "binary", "fixed")
 
 _QUOTE = "'"
@@ -70,6 +73,7 @@ class Target:
     codec: str
     store: Mapping[str, str]
     partition: tuple[Scalar, ...] | None = None
+    row_group_rows: int = ROW_GROUP_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ def write_layouts(
                 # The reason travels as a value: the target itself has its rows, and must not wait for this one.
                 again.append(_first_line(error))
             seconds.append(round(time.monotonic() - begun, 3))
-        return Layouts(_published(written, target), again, seconds)
+        return Layouts(publish(written, target), again, seconds)
 
 
 @contextmanager
@@ -181,7 +185,7 @@ def _laid_out_again(
     # No file has a partition folder's columns missing, and a folder's name must never become a value.
     relation = f"read_parquet([{files}], hive_partitioning = false)"
     with _folder_in(target) as folder:
-        return _published(_written(connection, relation, target, constants, folder), target)
+        return publish(_written(connection, relation, target, constants, folder), target)
 
 
 def _first_line(error: Exception) -> str:
@@ -203,6 +207,7 @@ def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], fol
         f"FIELD_IDS {target.field_ids}",
         "FILENAME_PATTERN '{uuid}'",
         f"FILE_SIZE_BYTES {target.target_file_bytes}",
+        f"ROW_GROUP_SIZE {target.row_group_rows}",
     ]
     if tokens:
         options.append(f"PARTITION_BY ({', '.join(token.name for token in tokens)})")
@@ -349,7 +354,7 @@ def _read_long_value(token: _Token, path: str, target: Target) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _published(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Target) -> list[OutputFile]:
+def publish(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Target) -> list[OutputFile]:
     """Move whole files to where the table keeps them; if one cannot be moved, none stays there."""
     place = place_for(target.data_location, target.store)
     published: list[OutputFile] = []

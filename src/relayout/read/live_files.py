@@ -149,6 +149,7 @@ def _bounds_say(file: DataFile, field_id: int, kind: str, value: Scalar) -> bool
 
 
 def decoded_bound(raw: bytes, kind: str) -> Scalar:
+    """A bound in the plain form of its type."""
     if kind in ("int", "long"):
         return int.from_bytes(raw, "little", signed=True)
     from pyiceberg.conversions import from_bytes

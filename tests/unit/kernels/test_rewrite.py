@@ -72,7 +72,7 @@ def test_positions_vectors_and_keys_take_exactly_their_rows(tmp_path: Path) -> N
     result = group.rewrite()
     # A key reaches strictly older rows, and null is a key like any other.
     assert rows_of(result) == [(1, 100, 1), (3, 102, 1), (5, 200, 3)]
-    assert (result["rows"], result["deleted"]) == (3, 3)
+    assert result["before"] == {"rows": 3, "deleted": 3, "nulls": {"1": 0}}
 
 
 def test_rows_keep_the_ids_that_an_earlier_rewrite_gave_them(tmp_path: Path) -> None:
@@ -103,7 +103,12 @@ def test_a_group_without_live_rows_leaves_no_file(tmp_path: Path) -> None:
     group = Group(tmp_path, {ID: "long"})
     path = group.file(1, {("id", 1): longs(1)})
     group.delete_positions(2, [(path, 0)], [0])
-    assert group.rewrite() == {"group": 0, "outputs": [], "rows": 0, "deleted": 1}
+    assert group.rewrite() == {
+        "group": 0,
+        "outputs": [],
+        "before": {"rows": 0, "deleted": 1, "nulls": {"1": 0}},
+        "stretch": False,
+    }
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)

@@ -207,7 +207,7 @@ class JavaTable:
                 json.dumps(delta.conflict_filter), self._table.schema()
             )
         )
-        touched = [str(file["referenced-data-file"]) for file in delta.added_deletes]
+        touched = [str(path) for file in delta.added_deletes if (path := file.get("referenced-data-file"))]
         if touched:
             # A compaction that lands first would leave these deletes without their files, and the old rows alive.
             prepared.validateDataFilesExist(touched)

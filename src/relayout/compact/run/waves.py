@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import pickle
 import threading
 import uuid
 from collections import Counter
@@ -14,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 from relayout.compact.members import files_of
 from relayout.compact.plan import FileGroup
 from relayout.kernels.group_read import GroupColumns
-from relayout.kernels.rewrite import Constants, GroupWork, RewriteTask, packed, run_rewrites
+from relayout.kernels.ingest import failure_text
+from relayout.kernels.order import Curve, Slice
+from relayout.kernels.proof import Before, NotProven, prove
+from relayout.kernels.rewrite import Constants, GroupWork, RewriteTask, packed, run_rewrites, run_samples
 from relayout.table.rewrites import GroupFiles, PlannedFile
 
 if TYPE_CHECKING:
@@ -28,6 +32,11 @@ TASKS_PER_CORE = 4
 OPENING_COSTS_BYTES = 256 << 10
 """What opening one more file costs, counted as bytes that could have been read meanwhile."""
 
+MOST_STRETCHES = 4
+"""Every stretch of a curve is a task that reads the whole group, so more of them would read more than they share."""
+
+SAMPLED_FILES = 64
+
 WAVE_BYTES = 16 << 30
 """What is rewritten before it is committed: a run that dies loses no more than this."""
 
@@ -39,6 +48,7 @@ class HowToRewrite:
     columns: GroupColumns
     target_of: Callable[[FileGroup, PlannedFile], Target]
     constants_of: Callable[[PlannedFile], Constants]
+    curve: Curve | None
     memory_bytes: int
     splits: bool
 
@@ -58,6 +68,7 @@ class GroupResult:
     error: str = ""
     cannot: str = ""
     left: tuple[str, ...] = ()
+    engine: str = "kernel"
 
 
 def waves_of(groups: Sequence[FileGroup]) -> Iterator[tuple[FileGroup, ...]]:
@@ -77,24 +88,73 @@ def waves_of(groups: Sequence[FileGroup]) -> Iterator[tuple[FileGroup, ...]]:
 def rewrite_wave(
     spark: SparkSession, groups: Sequence[FileGroup], how: HowToRewrite, stopping: threading.Event
 ) -> list[GroupResult]:
-    """Rewrite all groups in one Spark job."""
+    """Rewrite all groups in one Spark job; a curve over a large group takes a first, short one to sample it."""
+    members = [files_of(group) for group in groups]
+    wholes = [
+        GroupWork(number, files, _constants(files, how), how.target_of(group, files.data[0]), how.curve)
+        for number, (group, files) in enumerate(zip(groups, members, strict=True))
+    ]
     works: list[GroupWork] = []
     owners: list[int] = []
-    members = [files_of(group) for group in groups]
-    for number, (group, files) in enumerate(zip(groups, members, strict=True)):
-        target = how.target_of(group, files.data[0])
-        for part in parts_of(files, group.expected_output_files if how.splits else 1):
-            constants = tuple(how.constants_of(file) for file in part.data)
-            works.append(GroupWork(len(works), part, constants, target))
-            owners.append(number)
-    by_group: dict[int, list[dict[str, Any]]] = {}
-    for result in _in_spark(spark, works, how, stopping):
-        by_group.setdefault(owners[result["group"]], []).append(result)
+    try:
+        for whole, part in _parts(spark, wholes, groups, how):
+            works.append(replace(part, number=len(works)))
+            owners.append(whole)
+        by_group: dict[int, list[dict[str, Any]]] = {}
+        for result in _in_spark(spark, works, how, stopping):
+            by_group.setdefault(owners[result["group"]], []).append(result)
+    except Exception as error:  # noqa: BLE001
+        # Spark raises whatever went wrong in three languages; a wave's failure is a value here.
+        return [
+            GroupResult(group, files, error=failure_text(error)) for group, files in zip(groups, members, strict=True)
+        ]
     parts = Counter(owners)
     return [
         _joined(group, files, by_group.get(number, []), parts[number])
         for number, (group, files) in enumerate(zip(groups, members, strict=True))
     ]
+
+
+def _constants(files: GroupFiles, how: HowToRewrite) -> tuple[Constants, ...]:
+    return tuple(how.constants_of(file) for file in files.data)
+
+
+def _parts(
+    spark: SparkSession, wholes: Sequence[GroupWork], groups: Sequence[FileGroup], how: HowToRewrite
+) -> Iterator[tuple[int, GroupWork]]:
+    """What single tasks do of each group: some of its files, a stretch of its curve, or all of it."""
+    if how.curve is not None:
+        yield from _stretched(spark, wholes, groups, how)
+        return
+    for whole, group in zip(wholes, groups, strict=True):
+        for part in parts_of(whole.files, group.expected_output_files if how.splits else 1):
+            yield whole.number, replace(whole, files=part, constants=_constants(part, how))
+
+
+def _stretched(
+    spark: SparkSession, wholes: Sequence[GroupWork], groups: Sequence[FileGroup], how: HowToRewrite
+) -> Iterator[tuple[int, GroupWork]]:
+    cores = int(spark.sparkContext.defaultParallelism)
+    most = min(cores, MOST_STRETCHES) if how.splits else 1
+    wanted = {whole.number: min(most, group.expected_output_files) for whole, group in zip(wholes, groups, strict=True)}
+    asked = []
+    for whole in wholes:
+        if wanted[whole.number] > 1:
+            sample = _with_deletes(whole.files, whole.files.data[:: -(-len(whole.files.data) // SAMPLED_FILES)])
+            work = replace(whole, files=sample, constants=_constants(sample, how))
+            asked.append((RewriteTask((work,), how.columns, how.memory_bytes), wanted[whole.number]))
+    found: dict[int, list[Slice]] = {}
+    if asked:
+        rows = spark.sparkContext.parallelize([(bytearray(pickle.dumps(one)),) for one in asked], len(asked))
+        frame = spark.createDataFrame(rows, "task binary")
+        told = frame.mapInArrow(run_samples, "number int, stretches binary").collect()
+        found = {row.number: pickle.loads(row.stretches) for row in told}
+    for whole in wholes:
+        stretches: list[Slice] = found.get(whole.number, [])
+        for stretch in stretches:
+            yield whole.number, replace(whole, stretch=stretch)
+        if not stretches:
+            yield whole.number, whole
 
 
 def parts_of(files: GroupFiles, parts: int) -> Iterator[GroupFiles]:
@@ -163,11 +223,22 @@ def _in_spark(
 def _joined(group: FileGroup, files: GroupFiles, results: Sequence[Mapping[str, Any]], parts: int) -> GroupResult:
     outputs = tuple(output for result in results for output in result.get("outputs", ()))
     if len(results) == parts and not any("error" in result or "cannot" in result for result in results):
-        rows, deleted = (sum(int(result[name]) for result in results) for name in ("rows", "deleted"))
+        # Each stretch of a curve was told from all rows of the group, a part of its files from its own alone.
+        befores = [Before.from_json(result["before"]) for result in results]
+        if any(result["stretch"] for result in results):
+            befores = befores[:1]
+            try:
+                prove(befores[0], outputs)
+            except NotProven as why:
+                return GroupResult(group, files, error=str(why), left=_paths(outputs))
+        rows, deleted = sum(before.rows for before in befores), sum(before.deleted for before in befores)
         return GroupResult(group, files, outputs, rows, deleted)
-    left = tuple(str(output["file-path"]) for output in outputs)
     cannot = next((str(result["cannot"]) for result in results if "cannot" in result), "")
     error = next((str(result["error"]) for result in results if "error" in result), "")
     if not (error or cannot):
         error = "Spark lost a part of this group"
-    return GroupResult(group, files, error=error, cannot="" if error else cannot, left=left)
+    return GroupResult(group, files, error=error, cannot="" if error else cannot, left=_paths(outputs))
+
+
+def _paths(outputs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(output["file-path"]) for output in outputs)
