@@ -232,13 +232,14 @@ def plan(
     as_json: AsJson = False,
 ) -> int:
     """Show what apply would do and why; nothing is written. Exits with 1 when work is pending."""
+    from relayout.jobs.stored_plans import write_plan
     from relayout.report.json_text import json_text
     from relayout.report.plan_text import plan_text
 
     planned = context.obj.lake().plan(tables or ())
     document = planned.to_json()
     if output is not None:
-        _write_plan(output, json_text(document))
+        write_plan(output, json_text(document))
     _show(document, plan_text(planned), context.obj.as_json or as_json)
     if any(table.problem for table in planned.tables):
         return ERROR
@@ -262,11 +263,13 @@ def apply(
     as_json: AsJson = False,
 ) -> int:
     """Load what is new or changed, batch by batch."""
+    from relayout.jobs.stored_plans import read_plan
+
     as_json = context.obj.as_json or as_json
     if plan_file is not None and tables:
         raise UsageError("a plan names its tables itself", where="--plan", next="leave the table names out")
     lake: Lake = context.obj.lake()
-    stored = None if plan_file is None else _read_plan(plan_file)
+    stored = None if plan_file is None else read_plan(plan_file)
     if prune or overwrite_edits:
         # What is confirmed is what happens: apply refuses this plan if the world moves while somebody thinks.
         stored = stored or lake.plan(tables or ())
@@ -369,13 +372,9 @@ def compact(
     as_json: AsJson = False,
 ) -> int:
     """Rewrite small, large and much-deleted files of a table; with --dry-run only show which and why."""
-    options = {
-        "where": where,
-        "mode": mode.value,
-        "output_spec_id": to_spec,
-        "target_file_size_bytes": None if target_mb is None else target_mb << 20,
-        "strict": strict,
-    }
+    target = None if target_mb is None else target_mb << 20
+    options = {"where": where, "mode": mode.value, "output_spec_id": to_spec, "strict": strict}
+    options["target_file_size_bytes"] = target
     return _rewrite(context, table, options, dry_run=dry_run, as_json=as_json)
 
 
@@ -455,45 +454,12 @@ def verify(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table of the lake, declared or not.")],
     as_json: AsJson = False,
 ) -> int:
-    """Compare a table's metadata with its files, and its rows with those of its alternates.
-
-    Manifests and their specs, rows, partition values, bounds and null counts of data files, scopes of deletes.
-    """
+    """Compare a table's metadata with its files, and its rows with those of its alternates."""
     from relayout.report.verification_text import verification_text
 
     found = context.obj.lake().verify(table)
     _show(found.to_json(), verification_text(found), context.obj.as_json or as_json)
     return DONE if found.clean else FINDINGS
-
-
-def _write_plan(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"the plan cannot be written: {error.strerror}",
-            where=str(file),
-            next="name a file in a folder that is there",
-        ) from error
-
-
-def _read_plan(file: Path) -> IngestPlan:
-    import json
-
-    from relayout.errors import MissingError
-    from relayout.ingest.plan import IngestPlan
-
-    try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MissingError(
-            f"the plan cannot be read: {error.strerror}", where=str(file), next="write one with `relayout plan -o FILE`"
-        ) from error
-    except ValueError as error:
-        raise UsageError(
-            f"this is not a plan: {error}", where=str(file), next="write one with `relayout plan -o FILE`"
-        ) from error
-    return IngestPlan.from_json(told)
 
 
 def _confirm_losses(planned: IngestPlan, *, prune: bool, overwrite_edits: bool, yes: bool) -> None:
