@@ -296,6 +296,8 @@ class _Shapes:
 
         if skip_key is _skip_long and skip_value is _skip_long:
             return read_map, _blocks_skipped(lambda buffer, place, count: _skip_longs(buffer, place, 2 * count))
+        if skip_key is _skip_long and skip_value is _skip_bytes:
+            return read_map, _blocks_skipped(_skip_numbered_bytes)
         return read_map, _blocks_skipped(
             lambda buffer, place, count: _skip_each(lambda b, p: skip_value(b, skip_key(b, p)), buffer, place, count)
         )
@@ -339,6 +341,19 @@ def _blocks_skipped(skip_items: Callable[[bytes, int, int], int]) -> Skip:
 def _skip_each(skip: Skip, buffer: bytes, place: int, count: int) -> int:
     for _ in range(count):
         place = skip(buffer, place)
+    return place
+
+
+def _skip_numbered_bytes(buffer: bytes, place: int, count: int) -> int:
+    """Bounds make up most of a manifest, so they are stepped over without a call for each part."""
+    for _ in range(count):
+        while buffer[place] >= 0x80:
+            place += 1
+        size = buffer[place + 1]
+        if size < 0x80:
+            place += 2 + (size >> 1)
+        else:
+            place = _skip_bytes(buffer, place + 1)
     return place
 
 

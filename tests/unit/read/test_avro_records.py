@@ -118,3 +118,19 @@ class _Reluctant(io.BytesIO):
 def test_a_stream_may_answer_in_small_portions() -> None:
     stream = _Reluctant(file_of(SCHEMA, [(2, record(1) + record(2)), (1, record(3))]))
     assert [each[1] for each in AvroRecords(stream, frozenset([1]))] == [1, 2, 3]
+
+
+def test_bounds_are_stepped_over_whatever_their_length() -> None:
+    bounds = {
+        "type": "array",
+        "logicalType": "map",
+        "items": {"type": "record", "name": "pair", "fields": [field(10, "int"), field(11, "bytes")]},
+    }
+    schema = {"type": "record", "name": "entry", "fields": [field(1, bounds), field(2, "int")]}
+    told = (
+        number(3) + number(1) + text(b"") + number(5_000) + text(b"x" * 63) + number(2) + text(b"y" * 300) + number(0)
+    )
+    stream = io.BytesIO(file_of(schema, [(1, told + number(7))]))
+    assert list(AvroRecords(stream, frozenset([2]))) == [{2: 7}]
+    again = io.BytesIO(file_of(schema, [(1, told + number(7))]))
+    assert list(AvroRecords(again, frozenset([1, 2]))) == [{1: {1: b"", 5_000: b"x" * 63, 2: b"y" * 300}, 2: 7}]
