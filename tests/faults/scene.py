@@ -171,6 +171,16 @@ class Scene:
         there = {str(path) for path in self.data_folder.rglob("*") if path.is_file()}
         return {path for path in there if not path.endswith(".crc")} - self.referenced_files() - self.left_files()
 
+    def unused_manifests(self) -> set[str]:
+        """Manifests and lists of manifests that no snapshot uses."""
+        native = self.native()
+        used = {
+            path.removeprefix("file:")
+            for snapshot in native.metadata.snapshots
+            for path in (snapshot.manifest_list, *(one.manifest_path for one in snapshot.manifests(native.io)))
+        }
+        return {str(path) for path in self.data_folder.with_name("metadata").glob("*.avro")} - used
+
     def scratch(self) -> list[str]:
         return [str(path) for path in self.folder.rglob(".relayout-*")]
 

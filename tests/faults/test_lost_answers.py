@@ -7,13 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 from relayout.commit import batches as committing
+from relayout.commit.rewrite_receipts import GroupOutcome
 from tests.faults.rest_catalog import Fault, FaultyCatalog, faulty_catalog
 from tests.faults.scene import LONG, Scene
 
 YEARS = (2020, 2021)
 
+CONFLICT = 409
+CONFLICTS = [Fault(CONFLICT), Fault(CONFLICT, lands_after_seconds=0)]
+
 FAULTS = [
-    Fault(409),
+    *CONFLICTS,
     Fault(503),
     Fault(0, lands_after_seconds=0),
     Fault(503, lands_after_seconds=0),
@@ -60,12 +64,30 @@ def scene(catalog: FaultyCatalog, tmp_path_factory: pytest.TempPathFactory) -> S
 def test_a_lost_answer_neither_doubles_nor_loses_a_batch(fault: Fault, scene: Scene, catalog: FaultyCatalog) -> None:
     scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
     scene.write_years(YEARS[1:], len(scene.facts().ancestry))
+    manifests = scene.unused_manifests()
     catalog.arm("readings", fault)
     receipt = scene.lake.apply()
     assert catalog.fired[-1:] == [fault]
     assert receipt.complete
     catalog.settle()
     scene.finished()
+    # How a conflict ended is certain in the end, and then nothing stays of what did not land.
+    assert scene.unused_manifests() == manifests or fault.status != CONFLICT
+
+
+@pytest.mark.parametrize("fault", CONFLICTS, ids=str)
+def test_a_lost_answer_to_a_compaction_loses_no_row(fault: Fault, scene: Scene, catalog: FaultyCatalog) -> None:
+    scene.write_years(YEARS, len(scene.facts().ancestry))
+    scene.load()
+    assert len(list(scene.native().scan().plan_files())) > 1
+    manifests = scene.unused_manifests()
+    catalog.arm("readings", fault)
+    receipt = scene.lake.compact("readings", rewrite_all=True)
+    assert catalog.fired[-1:] == [fault]
+    assert [group.outcome for group in receipt.groups] == [GroupOutcome.DONE]
+    assert len(list(scene.native().scan().plan_files())) == 1
+    scene.finished()
+    assert scene.unused_manifests() == manifests
 
 
 def test_a_lost_answer_about_the_ledger_costs_no_line(scene: Scene, catalog: FaultyCatalog) -> None:

@@ -23,6 +23,7 @@ from relayout.read.manifests import DATA, EQUALITY_DELETES, POSITION_DELETES, En
 from relayout.read.tables import facts_of
 from relayout.spark.jvm.gateway import JavaFailure
 from relayout.spark.jvm.iceberg import JavaTable, Rewrite, Summaries
+from relayout.table.facts import Snapshot
 from relayout.table.names import TableName
 
 if TYPE_CHECKING:
@@ -98,7 +99,12 @@ class RewritePublisher:
                 if in_doubt and (found := self._own_commit()) is not None:
                     return Landed(found, tuple(waiting), tuple(conflicts))
                 if failure.is_a("ValidationException"):
-                    met = self._conflicting(waiting, base)
+                    native = self._load()
+                    ancestry = facts_of(native, self._name).ancestry
+                    if (found := self._own_in(ancestry)) is not None:
+                        # Some catalogs tell a conflict of a commit that landed: it is in conflict with itself.
+                        return Landed(found, tuple(waiting), tuple(conflicts))
+                    met = _conflicting(native, ancestry, waiting, base)
                     conflicts += met
                     waiting = [group for group in waiting if group not in met]
                     continue
@@ -153,27 +159,6 @@ class RewritePublisher:
                 return "rows were deleted by key meanwhile"
         return "the table was rolled back meanwhile"
 
-    def _conflicting(self, groups: Sequence[Replacement], base: RewriteBase) -> list[Replacement]:
-        """Groups that cannot land any more; all of them where the reason is not in single files."""
-        native = self._load()
-        facts = facts_of(native, self._name)
-        newer: list[int] = []
-        for snapshot in facts.ancestry:
-            if snapshot.snapshot_id == base.snapshot_id:
-                break
-            newer.append(snapshot.snapshot_id)
-        else:
-            return list(groups)
-        current = native.current_snapshot()
-        manifests = current.manifests(native.io) if current else []
-        data = [manifest for manifest in manifests if manifest.content == DATA]
-        live = {entry.file.file_path for entry in live_entries(data, native.io)}
-        changed = [entry for number in newer for entry in changed_files(native, number)]
-        deletes = [entry for entry in changed if int(entry.file.content) != DATA]
-        met = [group for group in groups if not group.paths <= live or any(_reaches(entry, group) for entry in deletes)]
-        keys = any(int(entry.file.content) == EQUALITY_DELETES for entry in deletes)
-        return list(groups) if not met or (base.moves and keys) else met
-
     def _own_commit(self) -> int | None:
         for delay in DOUBT_SECONDS:
             time.sleep(delay)
@@ -181,10 +166,15 @@ class RewritePublisher:
                 ancestry = facts_of(self._load(), self._name).ancestry
             except EnvironmentProblem:
                 continue
-            for snapshot in ancestry:
-                told = snapshot.summary
-                if told.get(RUN_ID) == self._run_id and told.get(REWRITE_NUMBER) == str(self._number):
-                    return snapshot.snapshot_id
+            if (found := self._own_in(ancestry)) is not None:
+                return found
+        return None
+
+    def _own_in(self, ancestry: Iterable[Snapshot]) -> int | None:
+        for snapshot in ancestry:
+            told = snapshot.summary
+            if told.get(RUN_ID) == self._run_id and told.get(REWRITE_NUMBER) == str(self._number):
+                return snapshot.snapshot_id
         return None
 
     def _load(self) -> Table:
@@ -194,6 +184,28 @@ class RewritePublisher:
                 f"{self._name} was dropped meanwhile", where=str(self._name), next="nothing is left to do"
             )
         return native
+
+
+def _conflicting(
+    native: Table, ancestry: Iterable[Snapshot], groups: Sequence[Replacement], base: RewriteBase
+) -> list[Replacement]:
+    """Groups that cannot land any more; all of them where the reason is not in single files."""
+    newer: list[int] = []
+    for snapshot in ancestry:
+        if snapshot.snapshot_id == base.snapshot_id:
+            break
+        newer.append(snapshot.snapshot_id)
+    else:
+        return list(groups)
+    current = native.current_snapshot()
+    manifests = current.manifests(native.io) if current else []
+    data = [manifest for manifest in manifests if manifest.content == DATA]
+    live = {entry.file.file_path for entry in live_entries(data, native.io)}
+    changed = [entry for number in newer for entry in changed_files(native, number)]
+    deletes = [entry for entry in changed if int(entry.file.content) != DATA]
+    met = [group for group in groups if not group.paths <= live or any(_reaches(entry, group) for entry in deletes)]
+    keys = any(int(entry.file.content) == EQUALITY_DELETES for entry in deletes)
+    return list(groups) if not met or (base.moves and keys) else met
 
 
 def may_delete_by_key(keys: str | None, files: str | None, entry: Any) -> bool:

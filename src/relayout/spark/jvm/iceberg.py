@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 from relayout.spark.jvm.gateway import java_failure, start_callbacks
 
@@ -85,10 +88,28 @@ class _Validator:
         implements = ("org.apache.iceberg.SnapshotAncestryValidator",)
 
 
-def _summaries(snapshots: Any) -> Summaries:
-    walk = snapshots.iterator()
+class _Spares:
+    """Takes note of the manifests that a commit would delete, as Java's Consumer, and lets none go."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def accept(self, path: str) -> None:
+        self.paths.append(path)
+
+    class Java:
+        implements = ("java.util.function.Consumer",)
+
+
+def _each(iterable: Any) -> Iterator[Any]:
+    """The elements of a Java Iterable, which may be no List."""
+    walk = iterable.iterator()
     while walk.hasNext():
-        snapshot = walk.next()
+        yield walk.next()
+
+
+def _summaries(snapshots: Any) -> Summaries:
+    for snapshot in _each(snapshots):
         summary = snapshot.summary()
         yield snapshot.snapshotId(), summary.get
 
@@ -132,16 +153,40 @@ class JavaTable:
         self._commit_judged(lambda: self._prepared_rewrite(rewrite), judge)
 
     def _commit_judged(self, prepare: Callable[[], Any], judge: Judge) -> None:
+        """Have the judge in every retry, and no manifest deleted before the table itself was asked what it uses.
+
+        Some catalogs report a conflict for a commit that landed; Iceberg then deletes what that commit wrote.
+        """
         start_callbacks(self._spark)
         validator = _Validator(judge)
+        spares = _Spares()
         try:
             prepared = prepare()
             prepared.validateWith(validator)
+            prepared.deleteWith(spares)
             prepared.commit()
         except Exception as error:
+            self._delete_unused(spares.paths)
             if validator.failure is not None:
                 raise validator.failure from error
             raise java_failure(error) or error from error
+        self._delete_unused(spares.paths)
+
+    def _delete_unused(self, paths: Sequence[str]) -> None:
+        """Delete manifests and lists of attempts that did not land; while the catalog is silent, they stay."""
+        if not paths:
+            return
+        # What stays behind here is an orphan file, which is removed as such; how the commit ended is told elsewhere.
+        with suppress(Py4JError):
+            self._table.refresh()
+            own = set(paths)
+            used: set[str] = set()
+            for snapshot in _each(self._table.snapshots()):
+                if snapshot.manifestListLocation() in own:
+                    used.add(snapshot.manifestListLocation())
+                    used |= {manifest.path() for manifest in _each(snapshot.allManifests(self._table.io()))}
+            for path in own - used:
+                self._table.io().deleteFile(path)
 
     def commit_schema_union(self, schema_json: str) -> None:
         """Add the columns of another schema and widen types, matching by name, in one metadata change."""
