@@ -129,3 +129,17 @@ def test_an_older_base_is_served_by_the_alternates_snapshot_of_that_time(farm: F
     old = lake.table("income").scan(snapshot_id=base[place].snapshot_id).to_arrow()
     mine = lake.table(farm.alternates["by_geo"].table).scan(snapshot_id=found.snapshot_id).to_arrow()
     assert sorted(old.to_pylist(), key=repr) == sorted(mine.select(old.column_names).to_pylist(), key=repr)
+
+
+def test_queries_are_served_by_what_was_built_and_stay_right_when_it_is_behind(farm: Farm) -> None:
+    farm.years(2020, 2021, 2022, rows=400)
+    lake = farm.declare(BY_GEO)
+    lake.apply()
+    query = "SELECT year, count(*) AS n, sum(value) AS total FROM income WHERE geo = 'g1' GROUP BY year ORDER BY year"
+    routed = lake.sql(query, require_route=True).collect()
+    assert routed == lake.sql(query, route=False).collect()
+    assert [row.n for row in routed] == [100, 100, 100]
+    lake.spark.sql("DELETE FROM lake.db.income WHERE year = 2021 AND geo = 'g1' AND value < 40")
+    assert [row.n for row in lake.sql(query).collect()] == [100, 90, 100]
+    lake.apply()
+    assert [row.n for row in lake.sql(query, require_route=True).collect()] == [100, 90, 100]
