@@ -35,6 +35,12 @@ def described(declaration: str) -> str:
     return text
 
 
+def curve_of(declaration: str) -> tuple[str, tuple[str, ...]] | None:
+    """The kind of curve and its columns, if rows are clustered."""
+    told = json.loads(declaration)["cluster"]
+    return (told["curve"], tuple(told["by"])) if told else None
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An alternate's table as it is."""

@@ -192,7 +192,7 @@ class _Workbench:
 
     @property
     def _is_sorted(self) -> bool:
-        return any(target.order_by for target in (self.task.target, *self.task.others))
+        return any(target.order_by or target.curve for target in (self.task.target, *self.task.others))
 
     def __exit__(self, *what: Any) -> None:
         self._open.__exit__(*what)

@@ -7,11 +7,12 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relayout.kernels.metrics import Leaf, file_metrics
+from relayout.kernels.order import Curve, rankers_of, register_key
 from relayout.kernels.places import place_for
 from relayout.table.batches import BatchKey, Scalar
 from relayout.table.duckdb_text import plain_text
@@ -55,7 +56,8 @@ class Target:
     `constants` are columns that have one value in all rows given to one call; `batch_columns` tag each output file and
     `named_batch_columns`, those that are no partition columns, stand in its name.
     `scratch` is a folder on the same disk as a local `data_location`. `partition` is set where all rows are known to be
-    of one partition, in the JSON form of a data file; nothing is computed and nothing split then.
+    of one partition, in the JSON form of a data file; nothing is computed and nothing split then. `curve` orders rows
+    in place of `order_by`.
     """
 
     data_location: str
@@ -74,6 +76,7 @@ class Target:
     store: Mapping[str, str]
     partition: tuple[Scalar, ...] | None = None
     row_group_rows: int = ROW_GROUP_ROWS
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ def write_layouts(
     The others are laid out from the files just written, because reading those is cheaper than computing rows again.
     """
     with _folder_in(target) as folder:
+        if target.curve is not None:
+            relation = _staged(connection, relation, folder)
         written = _written(connection, relation, target, constants, folder)
         again: list[list[OutputFile] | str] = []
         seconds: list[float] = []
@@ -169,8 +174,18 @@ def _written(
     folder: Path,
 ) -> list[tuple[BatchKey, dict[str, Any]]]:
     tokens = _tokens(connection, target, constants)
+    if target.curve is not None:
+        rankers = rankers_of(connection, relation, target.curve)
+        target = replace(target, order_by=(register_key(connection, target.curve, rankers),))
     rows = connection.execute(_copy_statement(relation, target, tokens, folder)).fetchall()
     return [_described(row, target, tokens, constants) for row in rows if row[1] > 0]
+
+
+def _staged(connection: duckdb.DuckDBPyConnection, relation: str, folder: Path) -> str:
+    """The rows as something that can be read twice: a curve is drawn through a sample before rows are put on it."""
+    place = str(folder / "staged.parquet").replace(_QUOTE, _QUOTE * 2)
+    connection.execute(f"COPY (SELECT * FROM {relation}) TO '{place}' (FORMAT parquet)")
+    return f"read_parquet('{place}', hive_partitioning = false)"
 
 
 def _laid_out_again(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from relayout.alternates.freshness import freshest, standing, still_holds
 from relayout.alternates.linter import worthwhile
-from relayout.alternates.registry import Found, Registry, described
+from relayout.alternates.registry import Found, Registry, curve_of, described
 from relayout.alternates.run import lay_out
 from relayout.commit.alternates import AccountAfter, AlternatePublisher, Relaid
 from relayout.commit.failpoints import passing
@@ -33,6 +33,7 @@ from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.progress import Level, Listener
 from relayout.jobs.tidying import sweep
 from relayout.kernels.ingest import failure_text
+from relayout.kernels.order import Curve
 from relayout.kernels.outputs import LaidOut
 from relayout.kernels.target import target_for
 from relayout.kernels.write import Target
@@ -47,6 +48,7 @@ from relayout.table.batches import BatchKey
 from relayout.table.facts import Snapshot, TableFacts
 from relayout.table.layouts import layout_of
 from relayout.table.names import TableName
+from relayout.table.types import duckdb_type
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as NativeTable
@@ -204,7 +206,7 @@ class Keeper:
             raise CommitConflict(f"{found.facts.name} was dropped meanwhile", next="run `relayout apply` again")
         config = self._run.config
         place = JavaTable(self._run.spark, found.facts.name.spark_sql(config.catalog.name)).data_location()
-        return target_for(
+        target = target_for(
             facts_of(native, found.facts.name),
             native.schema(),
             data_location=place,
@@ -214,6 +216,7 @@ class Keeper:
             target_file_bytes=config.defaults.target_file_mb << 20,
             store=self._store,
         )
+        return replace(target, curve=_curve(found))
 
     def _batch_columns(self, facts: TableFacts) -> tuple[tuple[str, str], ...]:
         kinds = {column.name: column.type for column in facts.schema}
@@ -431,6 +434,15 @@ class Keeper:
         what = _what(error)
         self._run.listener.line(Level.ERROR, f"Alternate {name} of {self._base.table} cannot be kept: {what}")
         self._broken.append(AlternateReceipt(name, table, layout, "prepared", Outcome.FAILED, note=what))
+
+
+def _curve(found: Found) -> Curve | None:
+    """The curve that rows are to lie along, in the types that the alternate has."""
+    told = curve_of(found.declaration)
+    if told is None:
+        return None
+    kind, columns = told
+    return Curve(kind, tuple((name, duckdb_type(found.facts.type_of(name))) for name in columns))
 
 
 def _what(error: Exception) -> str:
