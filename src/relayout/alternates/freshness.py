@@ -6,7 +6,7 @@ anything else every row of the base may be another, and of an alternate nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relayout.ledger.records import BASE_LAYOUT, stamps_in
@@ -64,6 +64,21 @@ def still_holds(batch: BatchKey, since: int, base: Sequence[Snapshot]) -> bool:
     """Whether a batch is in the first snapshot of `base` what it was in an earlier one."""
     changes = changes_since(since, base)
     return changes is not None and _after(Account(since), changes).serves(batch)
+
+
+def followed(
+    alternate: Sequence[Snapshot], laid_out: Mapping[BatchKey, int], base: Sequence[Snapshot]
+) -> Account | None:
+    """The account after these batches were put into the alternate as base snapshots had them, told for `base`.
+
+    A batch that changed since it was laid out is stale then, also where the alternate had newer rows of it. None where
+    the alternate must be made anew.
+    """
+    account = standing(alternate, base)
+    if account.only:
+        return None
+    held = [key for key, then in laid_out.items() if still_holds(key, then, base)]
+    return account.without(key for key in laid_out if key not in held).having(held)
 
 
 def carried(account: Account, base: Sequence[Snapshot]) -> Account | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relayout.alternates.freshness import accounts_in, carried, freshest, still_holds
+from relayout.alternates.freshness import accounts_in, carried, followed, freshest, still_holds
 from relayout.ledger.records import BatchStamp, stamp_summary
 from relayout.table.alternates import ALL_STALE, BASE_SNAPSHOT, FRESH_BATCHES, STALE_BATCHES, Account
 from relayout.table.batches import BatchKey
@@ -183,3 +183,13 @@ def test_a_batch_holds_until_somebody_changes_it() -> None:
     assert not still_holds(BatchKey(), 2, base)
     assert not still_holds(year(2020), 9, base)
     assert not still_holds(year(2020), 1, [snapshot(5, 4, "delete"), *base])
+
+
+def test_rows_that_are_older_than_those_they_replace_are_called_stale() -> None:
+    base = [stamped(3, 2, 2022), stamped(2, 1, 2020), stamped(1, None, 2020, 2021, 2022)]
+    newer = told(11, Account(2))
+    assert followed([newer], {year(2022): 3}, base) == Account(3)
+    assert followed([newer], {year(2020): 1, year(2022): 3}, base) == Account(3, (year(2020),))
+    assert followed([], {year(2020): 2, year(2021): 1, year(2022): 3}, base) == Account(3)
+    assert followed([], {year(2020): 1, year(2021): 1}, base) == Account(3, (year(2020), year(2022)))
+    assert followed([told(11, Account.nothing(2))], {year(2022): 3}, base) is None

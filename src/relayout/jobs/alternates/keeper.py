@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from relayout.alternates.freshness import freshest, standing, still_holds
+from relayout.alternates.freshness import followed, freshest, standing
 from relayout.alternates.linter import worthwhile
 from relayout.alternates.registry import Found, Registry, curve_of, described
 from relayout.alternates.run import lay_out
@@ -253,13 +253,19 @@ class Keeper:
 
     def _commit_waiting(self) -> None:
         for kept in self._kept.values():
+            if not kept.waiting:
+                continue
+            kept.action = kept.action or "built with the base"
+            try:
+                newest = self._newest({at for at, _ in kept.waiting.values()})
+            except RelayoutError as error:
+                # The catalog does not answer; what waits may be committed the next time, or goes with this run.
+                kept.error = _what(error)
+                continue
             waiting, kept.waiting = kept.waiting, {}
-            if waiting:
-                kept.action = kept.action or "built with the base"
-                newest = self._newest({at for at, _ in waiting.values()})
-                files = {key: members for key, (_, members) in waiting.items()}
-                since = {key: at for key, (at, _) in waiting.items()}
-                self._publish(kept, Relaid(newest, tuple(files), files), self._account_at(newest, since))
+            files = {key: members for key, (_, members) in waiting.items()}
+            since = {key: at for key, (at, _) in waiting.items()}
+            self._publish(kept, Relaid(newest, tuple(files), files), self._account_at(newest, since))
         self._committed_at = time.monotonic()
 
     def _newest(self, snapshots: set[int]) -> int:
@@ -282,9 +288,7 @@ class Keeper:
             place = next((number for number, one in enumerate(history) if one.snapshot_id == at), None)
             if place is None:
                 return None
-            account = standing(alternate, history[place:])
-            unchanged = [key for key, then in since.items() if still_holds(key, then, history[place:])]
-            return None if account.only else account.having(unchanged)
+            return followed(alternate, since, history[place:])
 
         return after
 
