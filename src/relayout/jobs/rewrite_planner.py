@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from relayout.table.bounds import column_evidence
 from relayout.table.evidence import Evidence, Value
 from relayout.table.live_entries import EQUALITY_DELETES, NO_COUNTS, LiveEntry, Manifest
 from relayout.table.partition_keys import PartitionKey, PartitionSpec
-from relayout.table.predicates import bind
+from relayout.table.predicates import Leaf, bind
 from relayout.table.transforms import source_evidence
 
 if TYPE_CHECKING:
@@ -249,10 +250,7 @@ class _Planning:
             if leaf is None:
                 continue
             told = column_evidence(entry.counts, leaf.field_id, leaf.type, required=leaf.field_id in self._required)
-            for old, value in zip(spec.fields, key.partition or (), strict=bool(key.partition)):
-                if old.source_id == leaf.field_id:
-                    told = source_evidence(old.transform, leaf.type, value).narrowed_by(told)
-            known[leaf.field_id] = told
+            known[leaf.field_id] = _with_partition(told, leaf, spec, key)
         return self._boxes.setdefault(box_of(self._target, self._leaves, known), len(self._boxes))
 
     def _group(self, spool: CandidateSpool) -> Grouping:
@@ -307,3 +305,12 @@ class _Planning:
             yield PlanWarning("evaluation-error", f"partition {key.partition} of spec {key.spec_id}: {problem}")
         if len(errors) > _MOST_EXAMPLES:
             yield PlanWarning("evaluation-error", "more partitions like these", len(errors) - _MOST_EXAMPLES)
+
+
+def _with_partition(told: Evidence, leaf: Leaf, spec: PartitionSpec, key: PartitionKey) -> Evidence:
+    """What statistics and the old partition say together; a tuple that cannot be evaluated says nothing."""
+    with suppress(TypeError, ValueError, ArithmeticError):
+        for old, value in zip(spec.fields, key.partition or (), strict=bool(key.partition)):
+            if old.source_id == leaf.field_id:
+                told = source_evidence(old.transform, leaf.type, value).narrowed_by(told)
+    return told

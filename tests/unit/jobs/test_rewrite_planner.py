@@ -163,6 +163,13 @@ def test_migration_writes_each_target_partition_once(table: Table) -> None:
         RewritePlanner(table, {"mode": "migrate", "output_spec_id": 7}).plan()
 
 
+def test_a_damaged_tuple_does_not_stop_migration(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = PartitionKey.of
+    monkeypatch.setattr(PartitionKey, "of", lambda spec, values: of(spec, ["?" for _ in values]))
+    plan = RewritePlanner(table, {"mode": "migrate", "output_spec_id": 1, "min-input-files": 1})
+    assert plan.plan().files_before == 5
+
+
 def test_a_large_plan_keeps_its_members_beside_it(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
