@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from relayout.compact.candidates import Candidate, is_worth_it, output_files, packed, reason_of
-from relayout.compact.containment import Box, components, hull_of, partitions_in
+from relayout.compact.containment import Box, Span, components, hull_of, partitions_in
 from relayout.compact.options import RewriteOptions
 from relayout.compact.plan import FileGroup, Forecast, JobOrder
 from relayout.jobs.candidate_spool import CandidateSpool
@@ -20,10 +20,11 @@ from relayout.spark.jars import cache_folder
 from relayout.table.layouts import PartitionField, transform_result_type
 from relayout.table.live_entries import EQUALITY_DELETES, LiveEntry
 from relayout.table.names import partition_path
-from relayout.table.partition_keys import PartitionKey, PartitionSpec
+from relayout.table.partition_keys import PartitionKey, PartitionSpec, SpecField
 from relayout.table.plain_values import json_of
 from relayout.table.predicates import Leaf
 from relayout.table.rewrites import GroupFiles, MembersElsewhere, PlannedDelete, PlannedFile, digest_of
+from relayout.table.transforms import PERIODS
 
 MOST_IN_PLAN = 20_000
 """A plan with more files keeps them in a file beside it."""
@@ -248,20 +249,23 @@ class GroupMaker:
             return _Described(key.spec_id, None, "", key.spec_id)
         values = self._tuple_json(key.spec_id, key.partition)
         named = {item.name: value for item, value in zip(spec.fields, values, strict=True)}
-        return _Described(key.spec_id, named, _label(spec, key.partition, values), key.spec_id)
+        label = "/".join(
+            f"{item.name}={_value_text(item, raw, kind)}"
+            for item, raw, kind in zip(spec.fields, key.partition, self.types.of(key.spec_id), strict=True)
+            if item.transform.name != "void"
+        )
+        return _Described(key.spec_id, named, label, key.spec_id)
 
     def _moved_partition(self, hull: Box, chunk: Sequence[Candidate], cells: int | None) -> _Described:
         spec_ids = {self.keys[candidate.key].spec_id for candidate in chunk}
         spec_id = spec_ids.pop() if len(spec_ids) == 1 else _SEVERAL
-        known = [
-            (item, span.value)
+        fields = [
+            (item, span, self._result_type(item.source_id, str(item.transform)))
             for item, span in zip(self.target.fields, hull, strict=True)
-            if span.is_one_value and item.transform.name != "void"
+            if item.transform.name != "void"
         ]
-        values = [json_of(value, self._result_type(item.source_id, str(item.transform))) for item, value in known]
-        spec = PartitionSpec(self.target.spec_id, tuple(item for item, _ in known))
-        named = {item.name: value for (item, _), value in zip(known, values, strict=True)}
-        label = _label(spec, [value for _, value in known], values)
+        named = {item.name: json_of(span.value, kind) for item, span, kind in fields if span.is_one_value}
+        label = "/".join(f"{item.name}={_range_text(item, span, kind)}" for item, span, kind in fields)
         least = 1 if cells is None else cells
         return _Described(spec_id, None if self.target.is_unpartitioned else named, label, self.target.spec_id, least)
 
@@ -279,16 +283,19 @@ class _Described:
     least_files: int = 1
 
 
-def _label(spec: PartitionSpec, raw: Sequence[Any], values: Sequence[Any]) -> str:
-    """Segments as folders show them: periods by their calendar name, everything else as it is."""
-    segments = []
-    for item, count, value in zip(spec.fields, raw, values, strict=True):
-        if item.transform.name == "void":
-            continue
-        period = item.transform.name in ("year", "month", "day", "hour") and isinstance(count, int)
-        shown = partition_path([PartitionField(item.name, item.transform.name, item.name)], [count]) if period else ""
-        segments.append(shown or f"{item.name}={'null' if value is None else value}")
-    return "/".join(segments)
+def _value_text(item: SpecField, raw: Any, kind: str) -> str:
+    """A value as folders show it: periods by their calendar name, everything else as it is."""
+    if item.transform.name in PERIODS and isinstance(raw, int):
+        return partition_path([PartitionField(item.name, item.transform.name, "p")], [raw]).removeprefix("p=")
+    return "null" if raw is None else str(json_of(raw, kind))
+
+
+def _range_text(item: SpecField, span: Span, kind: str) -> str:
+    """`2023-01…2024-09`, `eu`; an end that is not known is left out."""
+    if span.is_one_value:
+        return _value_text(item, span.value, kind)
+    ends = [_value_text(item, end[1], kind) if len(end) == 2 else "" for end in (span.low, span.high)]
+    return "…".join(ends)
 
 
 def _cells(hull: Box, group: Sequence[Candidate]) -> int | None:

@@ -66,7 +66,7 @@ def _group_lines(groups: Sequence[FileGroup], most: int, width: int) -> list[str
 
 
 def _partition(group: FileGroup) -> str:
-    spec = "several specs" if group.spec_id < 0 else f"spec {group.spec_id}"
+    spec = "specs" if group.spec_id < 0 else f"spec {group.spec_id}"
     if group.output_spec_id != group.spec_id:
         spec += f" -> {group.output_spec_id}"
     return f"{spec}: {group.label or 'unpartitioned'}"
@@ -86,10 +86,11 @@ def _forecast(plan: CompactPlan) -> str:
     told = plan.forecast
     if told is None:
         return ""
-    after = "an unknown number of" if told.partitions_after is None else f"at most {told.partitions_after:,}"
+    most = told.partitions_after
+    after = "an unknown number of partitions" if most is None else f"at most {count_text(most, 'partition')}"
     return (
         f"{count_text(told.files_before, 'file')} in {count_text(told.partitions_before, 'partition')} become about "
-        f"{told.files_after:,} in {after} partitions of spec {plan.target_spec_id}"
+        f"{told.files_after:,} in {after} of spec {plan.target_spec_id}"
     )
 
 

@@ -21,6 +21,7 @@ from relayout.compact.members import files_of
 from relayout.compact.plan import CompactPlan
 from relayout.jobs import candidate_spool, rewrite_groups
 from relayout.jobs.skipping import skipping_of
+from relayout.report.compact_text import compact_plan_text
 from relayout.table.partition_keys import PartitionKey
 
 REGIONS = ["asia", "eu", "us", None]
@@ -159,6 +160,10 @@ def test_migration_writes_each_target_partition_once(table: Table) -> None:
     assert plan.skipped == (("current spec", 3),)
     assert plan.forecast is not None
     assert (plan.forecast.partitions_before, plan.forecast.partitions_after) == (5, 4)
+    back = RewritePlanner(table, {"mode": "migrate", "output_spec_id": 1}).plan()
+    assert [(group.spec_id, group.label, group.partition) for group in back.groups] == [(-1, "region=…us", {})]
+    assert "specs -> 1: region=…us" in compact_plan_text(back)
+    assert "become about 1 in an unknown number of partitions of spec 1" in compact_plan_text(back)
     with pytest.raises(UsageError, match="no partition spec 7"):
         RewritePlanner(table, {"mode": "migrate", "output_spec_id": 7}).plan()
 
