@@ -69,7 +69,8 @@ class Workshop:
         self.tell(table, {BASE_FIELDS: json.dumps(ids)})
 
     def tell(self, table: str, properties: Mapping[str, str]) -> None:
-        told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        quoted = {key: value.replace("'", "\\'") for key, value in properties.items()}
+        told = ", ".join(f"'{key}' = '{value}'" for key, value in quoted.items())
         self.sql(f"ALTER TABLE db.{table} SET TBLPROPERTIES ({told})")
 
     def frame(self, table: str) -> Any:
