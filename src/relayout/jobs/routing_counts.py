@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
-
-import structlog
 
 from relayout.commit.routing_counts import append_counts
 from relayout.config import Config
@@ -16,7 +15,7 @@ from relayout.table.routing_counts import RoutingCounts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def keep_counts(spark: SparkSession, config: Config) -> None:
@@ -27,4 +26,4 @@ def keep_counts(spark: SparkSession, config: Config) -> None:
     try:
         append_counts(spark, config, counts, time.time_ns() // 1_000_000)
     except EngineError as error:
-        logger.warning("routing.counts_lost", error=error.what)
+        logger.warning("%s", error.what)

@@ -43,7 +43,6 @@ logger = logging.getLogger(__name__)
 def start_session(config: Config) -> SparkSession:
     """A session with the configured catalog, on the context of this process or on a new one."""
     from relayout.spark.jvm.gateway import fetch_with_spark, launch, load_jars, running_session
-    from relayout.spark.jvm.routing import attach_rule
 
     prepare_environment(config)
     jar_paths = ensure_jars(jars_for(config), fetch_with_spark)
@@ -60,7 +59,7 @@ def start_session(config: Config) -> SparkSession:
         spark = _new_context(config, jar_paths, log)
     _set_catalog(spark, config)
     spark.conf.set(ROUTING_BUDGET_MS, str(config.defaults.routing_budget_ms))
-    attach_rule(spark)
+    _route(spark)
     ship_package(spark)
     return spark
 
@@ -83,7 +82,6 @@ def attach_session(spark: SparkSession) -> None:
 def adopt_session(spark: SparkSession, config: Config) -> SparkSession:
     """The user's own session, with the configured catalog unless it already has one of that name."""
     from relayout.spark.jvm.gateway import fetch_with_spark, load_jars
-    from relayout.spark.jvm.routing import attach_rule
 
     if _is_connect(spark):
         raise EnvironmentProblem(
@@ -98,7 +96,7 @@ def adopt_session(spark: SparkSession, config: Config) -> SparkSession:
         _set_catalog(spark, config)
     else:
         _require_same_catalog(spark, config)
-    attach_rule(spark)
+    _route(spark)
     ship_package(spark)
     return spark
 
@@ -259,6 +257,16 @@ def _set_catalog(spark: SparkSession, config: Config) -> None:
             spark.conf.unset(key)
     for key, value in settings.items():
         spark.conf.set(key, value)
+
+
+def _route(spark: SparkSession) -> None:
+    """Everything but routing works without the rule, so a session that cannot have it is told of and used."""
+    from relayout.spark.jvm.routing import attach_rule
+
+    try:
+        attach_rule(spark)
+    except EnvironmentProblem as problem:
+        logger.warning("Queries are not routed: %s; %s", problem.what, problem.next)
 
 
 def _is_connect(spark: SparkSession) -> bool:
