@@ -207,7 +207,8 @@ final class Wish {
       RoutingRule.LOG.warn("{} is not a number of milliseconds", Routing.BUDGET_MS);
     }
     // Who asks for an explanation wants every figure, however long it takes to find them.
-    long patience = explained ? TimeUnit.MINUTES.toNanos(10) : TimeUnit.MILLISECONDS.toNanos(budget);
+    // The last fifth of the budget is for what cannot be interrupted.
+    long patience = explained ? TimeUnit.MINUTES.toNanos(10) : TimeUnit.MILLISECONDS.toNanos(budget) * 4 / 5;
     this.deadline = System.nanoTime() + patience;
     this.caseSensitive = conf.caseSensitiveAnalysis();
     this.explained = explained;
@@ -668,6 +669,7 @@ final class Cost {
 /** Finds what each layout reads: first from manifest lists, then from whole file plans, both remembered. */
 final class Costs {
   private static final Map EXACT = Collections.synchronizedMap(new Newest(4096));
+  private static final Map LEAST = Collections.synchronizedMap(new Newest(4096));
 
   static final ExecutorService WORKERS = Executors.newCachedThreadPool(new ThreadFactory() {
     public Thread newThread(Runnable work) {
@@ -679,13 +681,21 @@ final class Costs {
 
   static void find(List offers, final long openCost, Wish wish) throws Exception {
     final AtomicLong best = new AtomicLong(Long.MAX_VALUE);
-    ArrayList open = new ArrayList();
+    ArrayList unknown = new ArrayList();
     for (int i = 0; i < offers.size(); i++) {
       Offer offer = (Offer) offers.get(i);
       offer.openCost = openCost;
-      offer.cost = remembered(offer);
-      if (offer.cost == null) open.add(offer);
+      offer.cost = remembered(offer, false);
+      if (offer.cost == null) unknown.add(offer);
       else best.set(Math.min(best.get(), offer.cost()));
+    }
+    ArrayList open = new ArrayList();
+    for (int i = 0; i < unknown.size(); i++) {
+      Offer offer = (Offer) unknown.get(i);
+      // What lost before that far loses again.
+      Cost least = wish.explained ? null : remembered(offer, true);
+      if (least != null && least.bytes + openCost * least.files > best.get()) offer.cost = least;
+      else open.add(offer);
     }
     if (open.isEmpty()) return;
     final boolean everything = wish.explained;
@@ -711,14 +721,22 @@ final class Costs {
     }
   }
 
-  private static Cost remembered(Offer offer) {
+  /** What is known of all parts, exactly or at least; null when nothing is known of one. */
+  private static Cost remembered(Offer offer, boolean least) {
     Cost sum = new Cost(0, 0, true);
     for (int i = 0; i < offer.parts.size(); i++) {
-      Cost known = known((Part) offer.parts.get(i));
+      Part part = (Part) offer.parts.get(i);
+      Cost known = known(part);
+      if (known == null && least && part.key != null) known = (Cost) LEAST.get(part.key);
       if (known == null) return null;
       sum = sum.plus(known);
     }
     return sum;
+  }
+
+  /** At least so much is read, for all that anybody looked. */
+  static void rememberLeast(Part part, long files, long bytes) {
+    if (part.key != null) LEAST.put(part.key, new Cost(files, bytes, false));
   }
 
   static Cost known(Part part) {
@@ -797,7 +815,10 @@ final class Measuring implements Callable {
         bytes += task.sizeBytes();
         if (files % RACED_FILES == 0) {
           counted = new Cost(before.files + files, before.bytes + bytes, false);
-          if (!everything && counted.bytes + openCost * counted.files > best.get()) return false;
+          if (!everything && counted.bytes + openCost * counted.files > best.get()) {
+            Costs.rememberLeast(part, files, bytes);
+            return false;
+          }
         }
       }
     } finally {
