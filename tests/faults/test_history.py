@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from relayout.read.live_rows import rows_of_batches
+from relayout.table.batches import BatchKey
 from tests.faults.scene import Scene
 
 KEEP_LAST = "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1"
@@ -124,3 +126,42 @@ def test_a_compaction_that_was_forgotten_is_not_taken_for_an_edit(tmp_path: Path
     expire(scene)
     scene.write(2022, "a", range(5), value=4)
     assert scene.pending() == {"{year=2022}": "--overwrite-edits"}
+
+
+def test_rows_that_went_with_a_forgotten_snapshot_are_not_brought_back_unseen(loaded: Scene) -> None:
+    loaded.lake.sql("DELETE FROM readings WHERE year = 2020")
+    # The snapshot that stays touches no batch in question.
+    loaded.write(2022, "a", range(5), value=1)
+    loaded.load()
+    expire(loaded)
+    for year in (2020, 2021):
+        loaded.write(year, "a", range(5), value=1)
+    assert loaded.pending() == {"{year=2020}": "--overwrite-edits", "{year=2021}": "source changed"}
+    receipt = loaded.lake.apply()
+    notes = {str(batch.key): batch.note for batch in receipt.tables[0].batches}
+    assert notes["{year=2020}"] == (
+        "edited: rows of this batch were changed by a snapshot that has expired, which was not an ingestion; "
+        "needs --overwrite-edits"
+    )
+    assert {row[0] for row in loaded.rows()} == {2021, 2022}
+    assert loaded.lake.apply(overwrite_edits=True).complete
+    assert loaded.rows() == loaded.source_rows()
+    expire(loaded)
+    assert loaded.pending() == {}
+
+
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_rows_of_a_batch_are_counted_where_files_mix_batches(format_version: int, tmp_path: Path) -> None:
+    told = {"defaults": {"retry_delay_ms": 1, "format_version": format_version}}
+    scene = Scene(tmp_path, told, {"partitions": {"keys": []}})
+    for year in (2020, 2021, 2022):
+        scene.write(year, "a", range(5))
+    scene.load()
+    scene.call("rewrite_data_files(table => 'db.readings', options => map('rewrite-all', 'true'))")
+    scene.write(2021, "a", range(7), value=1)
+    scene.load()
+    scene.lake.sql("ALTER TABLE readings SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    scene.lake.sql("DELETE FROM readings WHERE year = 2020 AND id > 2")
+    scene.lake.sql("DELETE FROM readings WHERE year = 2021 AND id = 1")
+    keys = [BatchKey((("year", year),)) for year in (2020, 2021, 2022, 2023)]
+    assert rows_of_batches(scene.native(), keys) == dict(zip(keys, (3, 6, 5, 0), strict=True))

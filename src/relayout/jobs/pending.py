@@ -282,10 +282,12 @@ class _Judgement:
         held = {column.name for column in facts.schema}
         return all(name in held for name in self.names)
 
-    def _guarded(self, batch: PlannedBatch, edited: Mapping[BatchKey, int]) -> PlannedBatch:
+    def _guarded(self, batch: PlannedBatch, edited: Mapping[BatchKey, int | None]) -> PlannedBatch:
         if batch.key not in edited:
             return batch
-        note = f"rows of this batch were changed by snapshot {edited[batch.key]}, which was not an ingestion"
+        author = edited[batch.key]
+        told = "a snapshot that has expired" if author is None else f"snapshot {author}"
+        note = f"rows of this batch were changed by {told}, which was not an ingestion"
         if batch.reason is Reason.LAYOUT_CHANGED:
             # The rows that are there are kept: they are laid out anew from the table itself.
             return replace(batch, action=Action.REWRITE, changes=(*batch.changes, note))

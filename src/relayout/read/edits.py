@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from relayout.ledger.records import BATCHES
 from relayout.ledger.state import LedgerState
 from relayout.read.live_files import may_hold
+from relayout.read.live_rows import rows_of_batches
 from relayout.read.manifests import DATA, Entry, entries_in, live_entries
 from relayout.table.batches import BatchKey
 from relayout.table.facts import Snapshot
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
 
 def edited_batches(
     table: Table, ancestry: Sequence[Snapshot], keys: Iterable[BatchKey], state: LedgerState
-) -> dict[BatchKey, int]:
+) -> dict[BatchKey, int | None]:
     """Batches that foreign snapshots touched after their stamp, with the id of one such snapshot.
 
-    Where history before a stamp was expired, rows that no known snapshot accounts for count as edits too.
+    Where history before a stamp was expired, rows that no known snapshot accounts for count as edits too, and so do
+    rows that are missing; None stands for a snapshot of which nothing is left.
     """
     position = {snapshot.snapshot_id: number for number, snapshot in enumerate(ancestry)}
     ever = len(ancestry)
     stamps = {key: done.snapshot_id if (done := state.done.get(key)) else None for key in keys}
     reach = {key: ever if stamp is None else position.get(stamp, ever) for key, stamp in stamps.items()}
-    edited = touched_by_others(table, ancestry, reach)
+    edited: dict[BatchKey, int | None] = {**touched_by_others(table, ancestry, reach)}
     if ancestry and ancestry[-1].parent_id is not None:
         forgotten = {
             key: done.sequence_number if (done := state.done.get(key)) else 0
@@ -36,6 +38,9 @@ def edited_batches(
             if key not in edited and stamp not in position
         }
         edited |= _not_accounted_for(table, ancestry, forgotten, state)
+        loaded = {key: state.done[key].stamp.rows for key in forgotten if key in state.done and key not in edited}
+        live = rows_of_batches(table, list(loaded)) if loaded else {}
+        edited |= {key: None for key, rows in loaded.items() if live[key] != rows}
     return edited
 
 
