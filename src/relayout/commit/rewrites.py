@@ -8,7 +8,7 @@ not, and so it makes the whole commit a conflict. After a doubtful failure nothi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 REWRITE_NUMBER = "relayout.rewrite"
 """Counts the commits of one run, so that each can be found again by itself."""
 
-ADDED_KEY_DELETES = "added-equality-deletes"
+ADDED_KEY_DELETES = "added-equality-delete-files"
 ADDED_DELETE_FILES = "added-delete-files"
+ADDED_BY_POSITION = ("added-position-delete-files", "added-dvs")
 TOTAL_DELETE_FILES = "total-delete-files"
 
 
@@ -155,7 +156,7 @@ class RewritePublisher:
                 return ""
             if entry(RUN_ID) == self._run_id and entry(REWRITE_NUMBER) == str(self._number):
                 return "this commit has landed already"
-            if base.moves and may_delete_by_key(entry(ADDED_KEY_DELETES), entry(ADDED_DELETE_FILES), entry):
+            if base.moves and may_delete_by_key(entry):
                 return "rows were deleted by key meanwhile"
         return "the table was rolled back meanwhile"
 
@@ -208,11 +209,12 @@ def _conflicting(
     return list(groups) if not met or (base.moves and keys) else met
 
 
-def may_delete_by_key(keys: str | None, files: str | None, entry: Any) -> bool:
+def may_delete_by_key(entry: Callable[[str], str | None]) -> bool:
     """Whether a snapshot's summary leaves open that it deletes by key; writers that count nothing leave it open."""
-    if keys is not None:
-        return int(keys) > 0
-    return (files is not None and int(files) > 0) or entry(TOTAL_DELETE_FILES) is None
+    if int(entry(ADDED_KEY_DELETES) or 0) > 0 or entry(TOTAL_DELETE_FILES) is None:
+        return True
+    by_position = sum(int(entry(name) or 0) for name in ADDED_BY_POSITION)
+    return int(entry(ADDED_DELETE_FILES) or 0) > by_position
 
 
 def _reaches(delete: Entry, group: Replacement) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +97,6 @@ class _Compaction:
         self._run_id = uuid.uuid4().hex[:16]
         self._reader = CatalogReader(config)
         self._publisher = RewritePublisher(spark, config, name, plan.plan_id, self._run_id)
-        self._stopping = threading.Event()
         self._receipts: list[GroupReceipt] = []
         self._snapshots: list[int] = []
 
@@ -152,7 +150,7 @@ class _Compaction:
             self._listener.advance(str(self._name), done, len(plan.groups))
             results = [
                 self._by_spark(result, how, base) if result.cannot else result
-                for result in rewrite_wave(self._spark, wave, how, self._stopping)
+                for result in rewrite_wave(self._spark, wave, how)
             ]
             passing("files-written")
             changed |= self._publish(results, base, last=last)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import json
 import pickle
-import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,9 +84,7 @@ def waves_of(groups: Sequence[FileGroup]) -> Iterator[tuple[FileGroup, ...]]:
         yield tuple(wave)
 
 
-def rewrite_wave(
-    spark: SparkSession, groups: Sequence[FileGroup], how: HowToRewrite, stopping: threading.Event
-) -> list[GroupResult]:
+def rewrite_wave(spark: SparkSession, groups: Sequence[FileGroup], how: HowToRewrite) -> list[GroupResult]:
     """Rewrite all groups in one Spark job; a curve over a large group takes a first, short one to sample it."""
     members = [files_of(group) for group in groups]
     wholes = [
@@ -101,7 +98,7 @@ def rewrite_wave(
             works.append(replace(part, number=len(works)))
             owners.append(whole)
         by_group: dict[int, list[dict[str, Any]]] = {}
-        for result in _in_spark(spark, works, how, stopping):
+        for result in _in_spark(spark, works, how):
             by_group.setdefault(owners[result["group"]], []).append(result)
     except Exception as error:  # noqa: BLE001
         # Spark raises whatever went wrong in three languages; a wave's failure is a value here.
@@ -200,11 +197,7 @@ def _cost(work: GroupWork) -> int:
     return sum(file.size_bytes for file in work.files.data) + (files + 1) * OPENING_COSTS_BYTES
 
 
-def _in_spark(
-    spark: SparkSession, works: Sequence[GroupWork], how: HowToRewrite, stopping: threading.Event
-) -> list[dict[str, Any]]:
-    if stopping.is_set():
-        return []
+def _in_spark(spark: SparkSession, works: Sequence[GroupWork], how: HowToRewrite) -> list[dict[str, Any]]:
     cores = int(spark.sparkContext.defaultParallelism)
     tasks = tasks_of(works, how, cores * TASKS_PER_CORE)
     tag = f"relayout-{uuid.uuid4().hex}"
