@@ -18,7 +18,7 @@ def json_of(value: Value, kind: str) -> Scalar:
     if isinstance(value, float):
         return value if math.isfinite(value) else _not_finite(value)
     if isinstance(value, bytes):
-        return str(uuid.UUID(bytes=value)) if kind == "uuid" else value.hex()
+        return str(uuid.UUID(bytes=value)) if kind == "uuid" else value.hex().upper()
     if kind == "date":
         return _date(value)
     if kind == "time":
