@@ -10,6 +10,7 @@ from relayout.config import Config
 from relayout.config.model import LEDGER_TABLE
 from relayout.errors import EngineError
 from relayout.ledger.records import LEDGER_SCHEMA, PLAIN_COLUMNS, BatchRecord
+from relayout.read.catalog import CatalogReader
 from relayout.table.names import TableName
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 def ledger_name(config: Config) -> TableName:
     return TableName(tuple(config.namespace.split(".")), LEDGER_TABLE)
+
+
+def has_ledger(config: Config) -> bool:
+    """Whether the ledger, and with it the namespace, is there; costs no job of the engine."""
+    return CatalogReader(config).load(ledger_name(config)) is not None
 
 
 def ensure_ledger(spark: SparkSession, config: Config) -> None:

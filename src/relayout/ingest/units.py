@@ -15,8 +15,12 @@ from relayout.table.sources import SourceFile
 SMALLEST_PART_BYTES = 64_000_000
 """Below this a part costs more to start than it saves."""
 
+FEW_COMMITS = 4
 MOST_COMMITS = 32
 LARGEST_GROUP = 200
+
+WORTH_A_COMMIT_BYTES = 256_000_000
+"""Loading this much takes several times as long as a commit, so that commits stay a small share of the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,32 @@ def split(files: Sequence[SourceFile], spare: int) -> tuple[tuple[SourceFile, ..
     return tuple(tuple(sorted(part, key=lambda file: file.path)) for part in parts)
 
 
-def groups_of(units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
-    """Units that share one commit: one each while they are few, more when a commit each would swamp the table."""
-    size = min(LARGEST_GROUP, max(1, math.ceil(len(units) / MOST_COMMITS)))
+def groups_of(units: Sequence[Unit], parallelism: int) -> tuple[tuple[Unit, ...], ...]:
+    """Units that share one job and one commit: one each while they are few, more where a commit each would cost much.
+
+    Where units are many and small, a group has enough of them to be worth its commit.
+    """
+    if len(units) <= FEW_COMMITS:
+        return apart(units)
+    mean_bytes = max(1, sum(unit.size_bytes for unit in units) // len(units))
+    size = min(math.ceil(WORTH_A_COMMIT_BYTES / mean_bytes), math.ceil(len(units) / FEW_COMMITS))
+    # The cores come to the end of such a group together.
+    whole = math.ceil(size / parallelism) * parallelism if size > parallelism else size
+    return _in_groups(units, max(whole, _fewest(units)))
+
+
+def apart(units: Sequence[Unit]) -> tuple[tuple[Unit, ...], ...]:
+    """Units with a job of their own as far as that does not swamp the table with commits.
+
+    What took down the job of one unit then harms no other one.
+    """
+    return _in_groups(units, _fewest(units))
+
+
+def _fewest(units: Sequence[Unit]) -> int:
+    return max(1, math.ceil(len(units) / MOST_COMMITS))
+
+
+def _in_groups(units: Sequence[Unit], size: int) -> tuple[tuple[Unit, ...], ...]:
+    size = min(size, LARGEST_GROUP)
     return tuple(tuple(units[start : start + size]) for start in range(0, len(units), size))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from relayout.commit.failpoints import passing
-from relayout.commit.ledger_table import ensure_ledger
+from relayout.commit.ledger_table import ensure_ledger, has_ledger
 from relayout.commit.receipts import AlternateReceipt, BatchReceipt, Migration, Outcome, Receipt, TableReceipt
 from relayout.commit.tables import (
     change_layout,
@@ -134,8 +134,9 @@ class Apply:
         self._plan_id = planned.plan.plan_id
         passing("run-begins")
         prepare_embedded_catalog(self._config)
-        create_namespace(self._spark, self._config)
-        ensure_ledger(self._spark, self._config)
+        if not has_ledger(self._config):
+            create_namespace(self._spark, self._config)
+            ensure_ledger(self._spark, self._config)
         context = RunContext(
             self._spark, self._config, planned.plan.plan_id, self._run_id, self._listener, self._ledger
         )

@@ -22,7 +22,7 @@ from relayout.errors import CommitConflict, CommitUnknown, RelayoutError
 from relayout.ingest.literals import literal_type, split_expressions
 from relayout.ingest.plan import Action, PlannedBatch
 from relayout.ingest.run import GroupResult, Reading, UnitResult, rewrite_from_table, run_groups
-from relayout.ingest.units import Unit, groups_of, units_of
+from relayout.ingest.units import Unit, apart, groups_of, units_of
 from relayout.jobs.alternates.keeper import Keeper
 from relayout.jobs.ledger_writer import LedgerWriter
 from relayout.jobs.plan import TableWork
@@ -163,7 +163,7 @@ class TableRun:
         """Batches that failed and may be tried again, with the reason; after the last attempt they are recorded."""
         cores = int(self._context.spark.sparkContext.defaultParallelism)
         units = units_of(batches, self._work.batches, self._work.shared, cores, self._fans_out())
-        groups = groups_of(units)
+        groups = apart(units) if attempt else groups_of(units, cores)
         prefix = self._context.run_id if attempt == 0 else f"{self._context.run_id}-{attempt}"
         target = replace(self._reading.target, file_prefix=prefix)
         again: list[tuple[PlannedBatch, str]] = []
