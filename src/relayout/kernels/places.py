@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +15,8 @@ class Place(Protocol):
     """Takes whole files under their final address, takes them back, and hands out local copies."""
 
     def move(self, written: str, final: str) -> None: ...
+
+    def move_folder(self, written: str, final: str, /) -> bool: ...
 
     def write(self, body: bytes, final: str) -> None: ...
 
@@ -35,6 +39,23 @@ class _LocalPlace:
         local = final.removeprefix("file:")
         os.makedirs(os.path.dirname(local), exist_ok=True)
         os.rename(written, local)
+
+    def move_folder(self, written: str, final: str) -> bool:
+        """Move a folder with all it holds; False, and nothing is moved, when the final one holds files already.
+
+        It gets the permissions of the folder it is put into, which whoever wrote it did not know.
+        """
+        local = final.removeprefix("file:")
+        parent = os.path.dirname(local)
+        os.makedirs(parent, exist_ok=True)
+        shutil.copymode(parent, written)
+        try:
+            os.rename(written, local)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            return False
+        return True
 
     def write(self, body: bytes, final: str) -> None:
         local = Path(final.removeprefix("file:"))
@@ -67,6 +88,10 @@ class _ObjectPlace:
 
     def move(self, written: str, final: str) -> None:
         self._store.put(written, final)
+
+    def move_folder(self, _written: str, _final: str, /) -> bool:
+        """Stores know no folders, so nothing is moved."""
+        return False
 
     def write(self, body: bytes, final: str) -> None:
         self._store.write(body, final)

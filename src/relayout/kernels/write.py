@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 import uuid
@@ -15,7 +16,7 @@ from relayout.kernels.metrics import Leaf, file_metrics
 from relayout.kernels.order import Curve, rankers_of, register_key
 from relayout.kernels.places import place_for
 from relayout.table.batches import BatchKey, Scalar
-from relayout.table.duckdb_text import plain_text
+from relayout.table.duckdb_text import plain_text, text_literal
 from relayout.table.layouts import transform_result_type
 from relayout.table.names import batch_file_prefix, partition_path, quote_duckdb
 from relayout.table.scalars import partition_json
@@ -220,7 +221,7 @@ def _copy_statement(relation: str, target: Target, tokens: Sequence[_Token], fol
         # Iceberg writes none unless a table asks for it, and in small files they are a tenth of the bytes.
         "WRITE_BLOOM_FILTER false",
         f"FIELD_IDS {target.field_ids}",
-        "FILENAME_PATTERN '{uuid}'",
+        f"FILENAME_PATTERN {text_literal(target.file_prefix + '-{uuid}')}",
         f"FILE_SIZE_BYTES {target.target_file_bytes}",
         f"ROW_GROUP_SIZE {target.row_group_rows}",
     ]
@@ -372,16 +373,36 @@ def _read_long_value(token: _Token, path: str, target: Target) -> str:
 def publish(described: Sequence[tuple[BatchKey, dict[str, Any]]], target: Target) -> list[OutputFile]:
     """Move whole files to where the table keeps them; if one cannot be moved, none stays there."""
     place = place_for(target.data_location, target.store)
+    folders: dict[str, list[tuple[str, OutputFile]]] = {}
+    for batch, content in described:
+        written = str(content["file-path"])
+        file = OutputFile(batch, {**content, "file-path": _final_path(batch, content, target)})
+        folders.setdefault(os.path.dirname(written), []).append((written, file))
     published: list[OutputFile] = []
     try:
-        for batch, content in described:
-            final = _final_path(batch, content, target)
-            place.move(str(content["file-path"]), final)
-            published.append(OutputFile(batch, {**content, "file-path": final}))
+        for folder, members in folders.items():
+            final = _final_folder(folder, members)
+            if final and place.move_folder(folder, final):
+                published += [file for _, file in members]
+                continue
+            for written, file in members:
+                place.move(written, str(file.content["file-path"]))
+                published.append(file)
     except BaseException:
         withdraw(published, target)
         raise
     return published
+
+
+def _final_folder(folder: str, members: Sequence[tuple[str, OutputFile]]) -> str:
+    """Where the folder can go as it is, because it holds just these files under their final names; else empty.
+
+    One move then takes the place of making a folder, moving a file and removing a folder.
+    """
+    finals = {os.path.split(str(file.content["file-path"])) for _, file in members}
+    parents = {parent for parent, _ in finals}
+    as_they_are = {name for _, name in finals} == set(os.listdir(folder))
+    return parents.pop() if as_they_are and len(parents) == 1 else ""
 
 
 @contextmanager
@@ -403,6 +424,6 @@ def withdraw(files: Sequence[OutputFile], target: Target) -> None:
 
 def _final_path(batch: BatchKey, content: Mapping[str, Any], target: Target) -> str:
     prefix = batch_file_prefix(batch.narrowed_to(target.named_batch_columns))
-    name = f"{prefix}{target.file_prefix}-{Path(str(content['file-path'])).name}"
+    name = prefix + os.path.basename(str(content["file-path"]))
     folder = partition_path([field.name for field in target.fields], content["partition"])
     return "/".join(part for part in (target.data_location.rstrip("/"), folder, name) if part)
