@@ -83,6 +83,14 @@ class Income:
                         self._write(connection, file, table, year * len(TABLES) + number)
         return {year: [str(file) for file in members] for year, members in files.items()}
 
+    def selections(self) -> list[str]:
+        """A query for DuckDB per year that reads the year's rows."""
+        columns = ", ".join(f"{name}: '{kind.replace('string', 'varchar')}'" for name, kind in COLUMNS.items())
+        return [
+            f"SELECT *, {year} AS year FROM read_json({files!r}, columns = {{{columns}}}, format = 'newline_delimited')"
+            for year, files in self.batches().items()
+        ]
+
     def _write(self, connection: duckdb.DuckDBPyConnection, file: Path, table: str, seed: int) -> None:
         rows = ROWS.format(table=table, seed=seed, regions=self.regions, lines=self.lines)
         fresh = file.with_suffix(".fresh")

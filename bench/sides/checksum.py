@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 import duckdb
 from pyiceberg.table import Table
 
+from bench.income import Income
+
 Checksum = tuple[int, int]
 """Rows, and the sum of all rows' hashes, which no order and no division into files changes."""
 
@@ -20,10 +22,20 @@ def of_table(table: Table, columns: Sequence[str]) -> Checksum:
 
 def of_files(paths: Iterable[str], columns: Sequence[str]) -> Checksum:
     with duckdb.connect() as connection:
-        row = connection.execute(
-            f"SELECT count(*), sum(CAST(hash({', '.join(columns)}) AS HUGEINT)) "
-            "FROM read_parquet(?, hive_partitioning = false)",
-            [sorted(paths)],
-        ).fetchone()
+        connection.execute("SET VARIABLE paths = ?", [sorted(paths)])
+        return _of_rows(connection, "read_parquet(getvariable('paths'), hive_partitioning = false)", columns)
+
+
+def of_sources(source: Income, columns: Sequence[str]) -> Checksum:
+    """What a table holds that all of the source was loaded into."""
+    with duckdb.connect() as connection:
+        parts = [_of_rows(connection, f"({rows})", columns) for rows in source.selections()]
+    return sum(rows for rows, _ in parts), sum(hashes for _, hashes in parts)
+
+
+def _of_rows(connection: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[str]) -> Checksum:
+    row = connection.execute(
+        f"SELECT count(*), sum(CAST(hash({', '.join(columns)}) AS HUGEINT)) FROM {relation}"
+    ).fetchone()
     assert row is not None
     return int(row[0]), int(row[1])

@@ -81,7 +81,6 @@ class Loading:
 
     def with_duckdb(self, folder: Path) -> Prepared:
         """The limit: no table, no commit, no ledger, only files in folders."""
-        columns = ", ".join(f"{name}: '{kind.replace('string', 'varchar')}'" for name, kind in COLUMNS.items())
 
         def work() -> None:
             with duckdb.connect() as connection:
@@ -91,10 +90,9 @@ class Loading:
                     "enable_progress_bar = false",
                 ):
                     connection.execute(f"SET {setting}")
-                for year, files in self.source.batches().items():
+                for rows in self.source.selections():
                     connection.execute(
-                        f"COPY (SELECT *, {year} AS year FROM read_json({files!r}, columns = {{{columns}}}, "
-                        f"format = 'newline_delimited')) TO '{folder}' (FORMAT parquet, COMPRESSION zstd, "
+                        f"COPY ({rows}) TO '{folder}' (FORMAT parquet, COMPRESSION zstd, "
                         f"PARTITION_BY ({', '.join(self.partitions)}), WRITE_PARTITION_COLUMNS, OVERWRITE_OR_IGNORE, "
                         f"FILENAME_PATTERN 'part-{{uuid}}')"
                     )
