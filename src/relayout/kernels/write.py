@@ -360,9 +360,10 @@ def _read_long_value(token: _Token, path: str, target: Target) -> str:
     import pyarrow.parquet as pq
 
     index = int(token.slot[1:])
-    column, transform = target.batch_columns[index][0], "identity"
     if token.slot[0] == "p":
         column, transform = target.fields[index].column, target.fields[index].transform
+    else:
+        column, transform = target.batch_columns[index][0], "identity"
     place = [name for name, _ in target.columns].index(column)
     value = next(pq.ParquetFile(path).iter_batches(1)).column(place)[0].as_py()
     if transform.startswith("truncate["):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -61,6 +62,15 @@ def test_batches_of_one_partition_share_its_folder(tmp_path: Path) -> None:
     files = written(tmp_path, "('a', 1), ('a', 2)")
     assert [str(file.batch) for file in files] == ["{kind=1}", "{kind=2}"]
     assert found(tmp_path) == {"place=a": ["a", "a"]}
+
+
+def test_a_value_too_long_for_a_folder_name_is_found_where_its_field_has_no_batch_column_beside_it(
+    tmp_path: Path,
+) -> None:
+    target = replace(target_in(tmp_path), batch_columns=())
+    with duckdb.connect() as connection:
+        (file,) = write_rows(connection, f"(SELECT '{'x' * 300}' AS place, 1 AS kind)", target, {})
+    assert file.content["partition"] == ["x" * 300]
 
 
 def test_a_folder_gets_the_permissions_of_the_one_it_is_put_into(tmp_path: Path) -> None:
