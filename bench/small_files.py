@@ -43,7 +43,7 @@ class SmallFiles:
 
     def made(self) -> Sequence[Path]:
         """The files, written when they are not there yet."""
-        if not (self.folder / "complete").exists():
+        if not (self.folder / ".complete").exists():
             self._write()
         return sorted(self.folder.rglob("*.parquet"))
 
@@ -60,5 +60,5 @@ class SmallFiles:
                 rows = ROWS.format(first=number * each, last=(number + 1) * each)
                 path = folder / f"small-{number:05d}.parquet"
                 connection.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
-        (self.folder / "complete").touch()
+        (self.folder / ".complete").touch()
         os.sync()
