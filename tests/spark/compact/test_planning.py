@@ -258,3 +258,36 @@ def test_an_empty_table_has_nothing_to_rewrite(lake: Lake) -> None:
         relayout.RewritePlanner(lake.table("empty"), {"min-input-file": 3})
     with pytest.raises(relayout.UsageError, match="no column 'nothing'"):
         relayout.RewritePlanner(lake.table("empty"), {"partition_filter": "nothing = 1"}).plan()
+
+
+def test_tuples_of_every_type_are_written_as_iceberg_itself_writes_them(lake: Lake, version: int) -> None:
+    fields = "d, t, p, f, b, flag, s, bucket(3, s), truncate(10, n), years(d), hours(t), days(u)"
+    lake.sql(
+        "CREATE TABLE kinds (d DATE, t TIMESTAMP_NTZ, p DECIMAL(30, 4), f DOUBLE, b BINARY, flag BOOLEAN, s STRING, "
+        f"n INT, u TIMESTAMP) USING iceberg PARTITIONED BY ({fields}) TBLPROPERTIES ('format-version' = '{version}')"
+    )
+    lake.sql(
+        "INSERT INTO kinds VALUES "
+        "(DATE '1969-12-31', TIMESTAMP_NTZ '1969-12-31 23:59:59.999999', -12345678901234567890.0001, -0.0D, X'00FF', "
+        "false, 'a/b=c é', -1, TIMESTAMP '1969-12-31 23:59:59Z'), "
+        "(DATE '2024-02-29', TIMESTAMP_NTZ '2024-02-29 00:00:00', 0.5, 1.5D, X'', true, '', 19, "
+        "TIMESTAMP '2024-02-29 00:00:00Z'), "
+        "(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+    )
+    jvm: Any = lake.spark._jvm
+    java: Any = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(lake.spark._jsparkSession, "lake.db.kinds")
+    tasks = java.newScan().planFiles().iterator()
+    expected = {}
+    while tasks.hasNext():
+        task = tasks.next()
+        told = json.loads(jvm.org.apache.iceberg.ContentFileParser.toJson(task.file(), task.spec()))
+        expected[told["file-path"]] = told
+    plan = relayout.RewritePlanner(lake.table("kinds"), ALL).plan()
+    contents = [file.content for group in plan.groups for file in group.files.data]
+    assert len(contents) == len(expected) == 3
+    for content in contents:
+        told = expected[content["file-path"]]
+        assert {key: told[key] for key in content if key != "file-format"} == {
+            key: value for key, value in content.items() if key != "file-format"
+        }
+        assert [json.dumps(value) for value in content["partition"]] == [json.dumps(v) for v in told["partition"]]
