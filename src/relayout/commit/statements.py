@@ -27,8 +27,10 @@ def run_statement(spark: SparkSession, catalog: str, namespace: str, text: str) 
 
 def use_namespace(spark: SparkSession, catalog: str, namespace: str) -> None:
     """Let bare names mean tables of the namespace, or of the catalog while there is no such namespace."""
+    from relayout.spark.jvm.gateway import make_active
+
     home = ".".join(quote_spark(part) for part in (catalog, *namespace.split(".")))
-    # As a statement, because the method would look the catalog up in whatever session this thread used last.
+    make_active(spark)
     spark.sql(f"USE {home}" if spark.catalog.databaseExists(home) else f"SET CATALOG {quote_spark(catalog)}")
 
 

@@ -29,6 +29,8 @@ class TableRows:
 
 def frame_of(spark: SparkSession, rows: TableRows, columns: Sequence[tuple[str, str]]) -> DataFrame:
     """The rows in these columns and types for `write_incoming`; a column that the snapshot lacks is null."""
+    from relayout.spark.jvm.gateway import make_active
+
     held = set(rows.columns)
     select = [
         f"cast({quote_spark(name) if name in held else 'null'} as {spark_type(kind)}) as {incoming_name(position)}"
@@ -36,6 +38,7 @@ def frame_of(spark: SparkSession, rows: TableRows, columns: Sequence[tuple[str, 
     ]
     if rows.snapshot_id is None:
         # A session of the user's may cache tables; Iceberg pins the snapshot of what is loaded here.
+        make_active(spark)
         spark.catalog.refreshTable(rows.full_name)
         frame = spark.read.table(rows.full_name)
     else:

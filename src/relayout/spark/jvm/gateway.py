@@ -64,6 +64,16 @@ def running_session() -> SparkSession | None:
     return SparkSession.builder.getOrCreate()
 
 
+def make_active(spark: SparkSession) -> None:
+    """Let Java's calls of this thread mean this session.
+
+    Spark's own statements see to it by themselves; whatever else looks a catalog up takes that of the session which the
+    thread used last, and where two lakes are open in one process that may be the other one.
+    """
+    session: Any = spark
+    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+
+
 def launch(settings: Mapping[str, str], log: Path) -> None:
     """Start a JVM for the next context; what it and Python's workers print goes to the log.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 
-from relayout.spark.jvm.gateway import java_failure, start_callbacks
+from relayout.spark.jvm.gateway import java_failure, make_active, start_callbacks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,6 +121,7 @@ class JavaTable:
         self._spark: Any = spark
         jvm: Any = self._spark._jvm
         self._jvm = jvm
+        make_active(spark)
         try:
             self._table: Any = self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
                 self._spark._jsparkSession, full_name
